@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compiler attributes and ownership helpers: the one place for them.
+ */
+#ifndef PP_BASE_COMPILER_H
+#define PP_BASE_COMPILER_H
+
+#include <stddef.h>
+
+#define PP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define PP_CLEANUP(fn)	     __attribute__((cleanup(fn)))
+#define PP_UNUSED	     __attribute__((unused))
+#define PP_NORETURN	     __attribute__((noreturn))
+
+#define PP_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Gives a cleanup-owned pointer away: the variable no longer owns it. */
+#define pp_take(p)                          \
+	({                                  \
+		__typeof__(p) taken_ = (p); \
+		(p) = NULL;                 \
+		taken_;                     \
+	})
+
+void pp_cleanup_free(void *ptr_to_ptr);
+void pp_cleanup_close(int *fd);
+
+#define PP_AUTO_FREE  PP_CLEANUP(pp_cleanup_free)
+#define PP_AUTO_CLOSE PP_CLEANUP(pp_cleanup_close)
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+static void newline(struct pp_json *j)
+{
+	if (!j->pretty)
+		return;
+	pp_buf_char(j->out, '\n');
+	for (unsigned int i = 0; i < j->depth; i++)
+		pp_buf_str(j->out, "  ");
+}
+
+/* Length of the valid UTF-8 sequence at @p, 0 if there is none. */
+static size_t utf8_length(const unsigned char *p)
+{
+	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 0;
+
+	if (*p >= 0xf0 && *p < 0xf5)
+		n = 4;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if (n == 3 && ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f)))
+		return 0; /* overlong, or a surrogate */
+	if (n == 4 && ((*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f)))
+		return 0;
+	return n;
+}
+
+static void quoted(struct pp_json *j, const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	const unsigned char *p = (const unsigned char *)text;
+	size_t n;
+
+	pp_buf_char(j->out, '"');
+	while (*p) {
+		if (*p == '"' || *p == '\\') {
+			pp_buf_char(j->out, '\\');
+			pp_buf_char(j->out, (char)*p++);
+		} else if (*p == '\n' || *p == '\t' || *p == '\r') {
+			pp_buf_str(j->out, *p == '\n' ? "\\n" : *p == '\t' ? "\\t" : "\\r");
+			p++;
+		} else if (*p < 0x20 || *p == 0x7f) {
+			pp_buf_printf(j->out, "\\u%04x", *p++);
+		} else {
+			n = utf8_length(p);
+			if (n)
+				pp_buf_add(j->out, p, n);
+			else
+				pp_buf_str(j->out, replacement);
+			p += n ? n : 1;
+		}
+	}
+	pp_buf_char(j->out, '"');
+}
+
+/* What stands before a value: comma, line break, key. */
+static void lead(struct pp_json *j, const char *key)
+{
+	if (j->depth) {
+		if (j->filled[j->depth - 1])
+			pp_buf_char(j->out, ',');
+		j->filled[j->depth - 1] = true;
+		newline(j);
+	}
+	if (key) {
+		quoted(j, key);
+		pp_buf_str(j->out, j->pretty ? ": " : ":");
+	}
+}
+
+static void open_level(struct pp_json *j, const char *key, char bracket)
+{
+	lead(j, key);
+	assert(j->depth < PP_JSON_DEPTH);
+	j->filled[j->depth++] = false;
+	pp_buf_char(j->out, bracket);
+}
+
+static void close_level(struct pp_json *j, char bracket)
+{
+	bool filled;
+
+	assert(j->depth);
+	filled = j->filled[--j->depth];
+	if (filled)
+		newline(j);
+	pp_buf_char(j->out, bracket);
+	if (!j->depth && j->pretty)
+		pp_buf_char(j->out, '\n');
+}
+
+void pp_json_object(struct pp_json *j, const char *key)
+{
+	open_level(j, key, '{');
+}
+
+void pp_json_array(struct pp_json *j, const char *key)
+{
+	open_level(j, key, '[');
+}
+
+void pp_json_end_object(struct pp_json *j)
+{
+	close_level(j, '}');
+}
+
+void pp_json_end_array(struct pp_json *j)
+{
+	close_level(j, ']');
+}
+
+void pp_json_str(struct pp_json *j, const char *key, const char *value)
+{
+	lead(j, key);
+	if (value)
+		quoted(j, value);
+	else
+		pp_buf_str(j->out, "null");
+}
+
+void pp_json_u64(struct pp_json *j, const char *key, uint64_t value)
+{
+	lead(j, key);
+	pp_buf_printf(j->out, "%" PRIu64, value);
+}
+
+void pp_json_i64(struct pp_json *j, const char *key, int64_t value)
+{
+	lead(j, key);
+	pp_buf_printf(j->out, "%" PRId64, value);
+}
+
+void pp_json_double(struct pp_json *j, const char *key, double value)
+{
+	lead(j, key);
+	if (isfinite(value))
+		pp_buf_printf(j->out, "%.6g", value);
+	else
+		pp_buf_str(j->out, "null");
+}
+
+void pp_json_bool(struct pp_json *j, const char *key, bool value)
+{
+	lead(j, key);
+	pp_buf_str(j->out, value ? "true" : "false");
+}
+
+void pp_json_null(struct pp_json *j, const char *key)
+{
+	lead(j, key);
+	pp_buf_str(j->out, "null");
+}

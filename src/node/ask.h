@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking what is no file: NVML, CUDA, verbs, netlink, uname, this process's environment.
+ *
+ * The question runs in a helper process that writes one JSON object; the parent waits until the
+ * deadline and then abandons the helper (SIGKILL, never waited for: a process stuck in a driver
+ * cannot be reaped). A library that blocks or crashes therefore costs its own facts only.
+ * Live and replay meet in the same JSON, so a recorded answer is parsed by the code that parses a
+ * fresh one.
+ *
+ * Document "peerpath.answer/1": {"schema", "name", "outcome": answered | timeout | crashed |
+ * failed | not-asked, "detail": one line for people, "took_ms", "data": {...} or null}
+ */
+#ifndef PP_NODE_ASK_H
+#define PP_NODE_ASK_H
+
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "node/source.h"
+
+struct pp_question {
+	const char *name; /* file name of the recorded answer: [a-z0-9-]+ */
+	/*
+	 * Runs in the helper. Writes the members of the data object to @data. Returns 0, or a
+	 * negative errno with a line in @err: outcome "failed", what was written stays.
+	 * Reports progress by pp_ask_doing().
+	 */
+	int (*run)(struct pp_json *data, const void *arg, struct pp_error *err);
+	const void *arg;
+	pp_ns deadline; /* relative; 0 = 5 s */
+};
+
+struct pp_answer {
+	json_t *data; /* owned; an object, possibly empty; never NULL after pp_ask() */
+	bool answered;
+	char detail[256]; /* why not answered: "nvmlInit_v2 did not return in 5 s" */
+	pp_ns took;
+};
+
+/*
+ * 0 whatever the outcome; -ENOMEM only. Records the document when the source records.
+ */
+int pp_ask(struct pp_source *s, const struct pp_question *q, struct pp_answer *ret);
+void pp_answer_done(struct pp_answer *a);
+
+/* In a helper: names the call about to be made, so that a timeout or crash can be blamed on it. */
+void pp_ask_doing(const char *call);
+
+/* NULL-safe readers of an answer. */
+const char *pp_answer_str(const json_t *object, const char *key);	/* NULL if absent */
+int pp_answer_i64(const json_t *object, const char *key, int64_t *ret); /* -ENOENT */
+int pp_answer_bool(const json_t *object, const char *key, bool *ret);	/* -ENOENT */
+
+#endif

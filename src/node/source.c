@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One front (bounds, text checks, recording) over two stores: a directory on disk, or a record in
+ * memory. The stores differ only in how they open, list and follow links.
+ */
+#include "node/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/parse.h"
+#include "node/source_store.h"
+#include "base/banned.h"
+
+enum { MAX_ANSWER = 16 << 20 };
+
+struct pp_source {
+	enum pp_source_mode mode;
+	bool may_ask;
+	char *name;
+	const struct pp_store_ops *ops;
+	struct pp_store store;
+	struct pp_record *record; /* borrowed; filled while reading */
+};
+
+static const char BOOT_ID[] = "/proc/sys/kernel/random/boot_id";
+
+static int new_source(enum pp_source_mode mode, const char *what, const char *path,
+		      struct pp_source **ret)
+{
+	struct pp_source *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->mode = mode;
+	s->store.root_fd = s->store.answers_fd = -1;
+	if (asprintf(&s->name, "%s%s%s", what, *path ? " " : "", path) < 0) {
+		free(s);
+		return -ENOMEM;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct pp_source *pp_source_free(struct pp_source *s)
+{
+	if (!s)
+		return NULL;
+	pp_cleanup_close(&s->store.root_fd);
+	pp_cleanup_close(&s->store.answers_fd);
+	pp_record_free(s->store.tree);
+	pp_record_free(s->store.errors);
+	free(s->name);
+	free(s);
+	return NULL;
+}
+
+int pp_source_live(struct pp_source **ret, struct pp_error *err)
+{
+	struct pp_source *s;
+
+	if (new_source(PP_SOURCE_LIVE, "live", "", &s))
+		return pp_error_set(err, -ENOMEM, "out of memory");
+	s->ops = &pp_store_disk;
+	s->may_ask = true;
+	*ret = s;
+	return 0;
+}
+
+static int open_dir(const char *dir, const char *what, int *ret, struct pp_error *err)
+{
+	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), e = errno;
+
+	if (fd < 0)
+		return pp_error_set(err, -e, "%s '%s': %s", what, dir, pp_source_why(-e));
+	*ret = fd;
+	return 0;
+}
+
+/* Does the tree show the kernel that this process runs on? */
+static bool same_boot(struct pp_source *s)
+{
+	char theirs[64], ours[64] = "";
+	struct pp_source *live = NULL;
+	struct pp_error err;
+	int r;
+
+	if (pp_source_text(s, BOOT_ID, theirs, sizeof(theirs)) || !theirs[0] ||
+	    pp_source_live(&live, &err))
+		return false;
+	r = pp_source_text(live, BOOT_ID, ours, sizeof(ours));
+	pp_source_free(live);
+	return !r && !strcmp(theirs, ours);
+}
+
+int pp_source_root(const char *dir, struct pp_source **ret, struct pp_error *err)
+{
+	struct pp_source *s;
+	int r;
+
+	if (new_source(PP_SOURCE_ROOT, "root", dir, &s))
+		return pp_error_set(err, -ENOMEM, "out of memory");
+	s->ops = &pp_store_disk;
+	r = open_dir(dir, "root", &s->store.root_fd, err);
+	if (r) {
+		pp_source_free(s);
+		return r;
+	}
+	s->may_ask = same_boot(s);
+	*ret = s;
+	return 0;
+}
+
+/* raw.errors: "EACCES /path" lines, written by capture. A line that is wrong is refused. */
+static int load_errors(struct pp_store *st, int dir_fd, struct pp_error *err)
+{
+	int PP_AUTO_CLOSE fd = openat(dir_fd, "raw.errors", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *PP_AUTO_FREE text = NULL;
+	size_t len;
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT
+			       ? 0
+			       : pp_error_set(err, -errno, "raw.errors: %s", pp_source_why(-errno));
+	r = pp_store_slurp(fd, MAX_ANSWER, &text, &len);
+	if (!r)
+		r = pp_record_new((size_t)4 * MAX_ANSWER, &st->errors);
+	if (!r)
+		r = pp_store_parse_errors(text, st->errors);
+	return r ? pp_error_set(err, r, "raw.errors: %s", pp_source_why(r)) : 0;
+}
+
+int pp_source_replay_dir(const char *dir, struct pp_source **ret, struct pp_error *err)
+{
+	int PP_AUTO_CLOSE top = -1;
+	struct pp_source *s;
+	int r;
+
+	if (new_source(PP_SOURCE_REPLAY, "replay", dir, &s))
+		return pp_error_set(err, -ENOMEM, "out of memory");
+	s->ops = &pp_store_disk;
+	r = open_dir(dir, "replay", &top, err);
+	if (!r) {
+		s->store.root_fd = openat(top, "raw", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		s->store.answers_fd = openat(top, "answers", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (s->store.root_fd < 0) {
+			s->store.root_fd = top;
+			top = -1;
+			if (!pp_source_exists(s, "/sys") && !pp_source_exists(s, "/proc"))
+				r = pp_error_set(err, -ENOENT,
+						 "replay '%s': neither raw/ nor sys/ nor proc/ in "
+						 "it: not a capture, a bundle or a tree",
+						 dir);
+		} else {
+			r = load_errors(&s->store, top, err);
+		}
+	}
+	if (r) {
+		pp_source_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+int pp_source_replay_record(struct pp_record *record, struct pp_source **ret, struct pp_error *err)
+{
+	struct pp_source *s;
+	size_t n;
+
+	if (new_source(PP_SOURCE_REPLAY, "replay", "", &s)) {
+		pp_record_free(record);
+		return pp_error_set(err, -ENOMEM, "out of memory");
+	}
+	(void)pp_record_entries(record, &n); /* sorts once: listing searches by order */
+	s->ops = &pp_store_memory;
+	s->store.tree = record;
+	*ret = s;
+	return 0;
+}
+
+enum pp_source_mode pp_source_mode(const struct pp_source *s)
+{
+	return s->mode;
+}
+
+bool pp_source_may_ask(const struct pp_source *s)
+{
+	return s->may_ask;
+}
+
+const char *pp_source_name(const struct pp_source *s)
+{
+	return s->name;
+}
+
+void pp_source_set_record(struct pp_source *s, struct pp_record *r)
+{
+	s->record = r;
+}
+
+struct pp_record *pp_source_record(const struct pp_source *s)
+{
+	return s->record;
+}
+
+/* Keeps what was read. A full record is cut, not an error of the reading. */
+static void keep(struct pp_source *s, enum pp_entry_kind kind, const char *path, const void *bytes,
+		 size_t len, int error)
+{
+	if (s->record && error != -ENOENT && error != -ENOTDIR)
+		(void)pp_record_put(s->record, error ? PP_ENTRY_ERROR : kind, path, bytes, len,
+				    error);
+}
+
+int pp_source_read(struct pp_source *s, const char *path, void *buf, size_t size, size_t *ret_len)
+{
+	size_t len = 0;
+	int r = pp_path_normal(path) ? s->ops->read(&s->store, path, buf, size, &len) : -EINVAL;
+
+	keep(s, PP_ENTRY_FILE, path, buf, len, r);
+	if (!r || r == -EFBIG)
+		*ret_len = len;
+	return r;
+}
+
+int pp_source_text(struct pp_source *s, const char *path, char *buf, size_t size)
+{
+	size_t len = 0;
+	char *start;
+	int r = pp_source_read(s, path, buf, size - 1, &len);
+
+	if (r)
+		return r;
+	if (!pp_is_text(buf, len))
+		return -EBADMSG;
+	buf[len] = '\0';
+	start = pp_trim(buf);
+	memmove(buf, start, strlen(start) + 1);
+	return 0;
+}
+
+int pp_source_list(struct pp_source *s, const char *path, struct pp_names *ret)
+{
+	char child[PP_PATH_MAX];
+	int r = pp_path_normal(path) ? s->ops->list(&s->store, path, ret) : -EINVAL;
+
+	keep(s, PP_ENTRY_DIR, path, NULL, 0, r);
+	if (r || !s->record)
+		return r;
+	for (size_t i = 0; i < ret->n; i++)
+		if (!pp_path_join(path, ret->name[i], child))
+			keep(s, PP_ENTRY_DIR, child, NULL, 0, 0);
+	return 0;
+}
+
+void pp_names_done(struct pp_names *names)
+{
+	free(names->name);
+	free(names->block);
+	*names = (struct pp_names){0};
+}
+
+int pp_source_link(struct pp_source *s, const char *path, char *buf, size_t size)
+{
+	int r = pp_path_normal(path) ? s->ops->link(&s->store, path, buf, size) : -EINVAL;
+
+	/* "No link" is no error of the node: whatever stands there is recorded when it is read. */
+	if (r != -EINVAL)
+		keep(s, PP_ENTRY_LINK, path, buf, r ? 0 : strlen(buf), r);
+	return r;
+}
+
+int pp_source_real(struct pp_source *s, const char *path, char buf[PP_PATH_MAX])
+{
+	char target[PP_PATH_MAX], dir[PP_PATH_MAX];
+	size_t len = strlen(path);
+	int r = pp_source_link(s, path, target, sizeof(target));
+
+	if (r == -EINVAL) { /* no link */
+		if (len >= PP_PATH_MAX)
+			return -ENAMETOOLONG;
+		memcpy(buf, path, len + 1);
+		return 0;
+	}
+	if (r)
+		return r;
+	memcpy(dir, path, len + 1);
+	*strrchr(dir, '/') = '\0';
+	return pp_path_join(dir, target, buf);
+}
+
+bool pp_source_exists(struct pp_source *s, const char *path)
+{
+	return pp_path_normal(path) && s->ops->exists(&s->store, path);
+}
+
+int pp_source_answer(struct pp_source *s, const char *name, char **ret, size_t *ret_len)
+{
+	return s->ops->answer(&s->store, name, ret, ret_len);
+}
+
+const char *pp_source_why(int error)
+{
+	switch (-error) {
+	case 0:
+		return "read";
+	case ENOENT:
+	case ENOTDIR:
+		return "absent";
+	case EACCES:
+	case EPERM:
+		return "permission denied";
+	case EFBIG:
+		return "longer than the limit";
+	case EBADMSG:
+		return "not text";
+	case ELOOP:
+		return "too many symbolic links";
+	case EINVAL:
+		return "not a regular file, or refused by its driver";
+	case ENAMETOOLONG:
+		return "path too long";
+	case ERANGE:
+		return "number out of range";
+	default:
+		return strerrordesc_np(-error) ? strerrordesc_np(-error) : "unreadable";
+	}
+}
+
+/* Appends one path component to buf[*len]; ".." removes one. */
+static int push(char buf[PP_PATH_MAX], size_t *len, const char *part, size_t n)
+{
+	if (n == 0 || (n == 1 && part[0] == '.'))
+		return 0;
+	if (n == 2 && part[0] == '.' && part[1] == '.') {
+		while (*len && buf[*len - 1] != '/')
+			(*len)--;
+		*len -= *len ? 1 : 0;
+		return 0;
+	}
+	if (*len + 1 + n >= PP_PATH_MAX)
+		return -ENAMETOOLONG;
+	buf[(*len)++] = '/';
+	memcpy(buf + *len, part, n);
+	*len += n;
+	return 0;
+}
+
+int pp_path_join(const char *dir, const char *rest, char buf[PP_PATH_MAX])
+{
+	const char *parts[] = {rest[0] == '/' ? "" : dir, rest};
+	char out[PP_PATH_MAX];
+	size_t len = 0, n;
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(parts); i++) {
+		for (const char *p = parts[i]; *p; p += n + (p[n] == '/')) {
+			n = strcspn(p, "/");
+			if (push(out, &len, p, n))
+				return -ENAMETOOLONG;
+		}
+	}
+	if (!len)
+		out[len++] = '/';
+	memcpy(buf, out, len);
+	buf[len] = '\0';
+	return 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct pp_source: where a node's files and answers come from.
+ *
+ *   live    this machine
+ *   root    a live tree elsewhere (--root /host): files from there; drivers are asked only when
+ *           the tree has this kernel's boot id, else the answers are unknown
+ *   replay  a recording: files and recorded answers; no dlopen, no socket, no driver call
+ *
+ * Every read is bounded, never follows a link out of the root, refuses what is no regular file
+ * (a FIFO would block), and can be recorded. Paths are absolute and as seen on the node.
+ */
+#ifndef PP_NODE_SOURCE_H
+#define PP_NODE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "node/record.h"
+
+struct pp_source; /* opaque */
+
+enum pp_source_mode { PP_SOURCE_LIVE, PP_SOURCE_ROOT, PP_SOURCE_REPLAY };
+
+int pp_source_live(struct pp_source **ret, struct pp_error *err);
+int pp_source_root(const char *dir, struct pp_source **ret, struct pp_error *err);
+/*
+ * @dir: a capture or bundle directory (has raw/), or a bare tree (has sys/ or proc/).
+ * -ENOENT and -ENOTDIR when it is none.
+ */
+int pp_source_replay_dir(const char *dir, struct pp_source **ret, struct pp_error *err);
+/* Takes @record. */
+int pp_source_replay_record(struct pp_record *record, struct pp_source **ret, struct pp_error *err);
+struct pp_source *pp_source_free(struct pp_source *s); /* returns NULL */
+
+enum pp_source_mode pp_source_mode(const struct pp_source *s);
+/* May drivers, sockets and this process's environment be asked? */
+bool pp_source_may_ask(const struct pp_source *s);
+/* Where from, for people: "live", "root /host", "replay h200.tar.zst". Borrowed. */
+const char *pp_source_name(const struct pp_source *s);
+
+/* From now on everything read is also put into @r (borrowed; NULL stops). */
+void pp_source_set_record(struct pp_source *s, struct pp_record *r);
+struct pp_record *pp_source_record(const struct pp_source *s);
+
+/*
+ * Reads a whole file of at most @size bytes. *ret_len is written on success and with -EFBIG
+ * (the file is longer; @buf holds its start). Other errors as open(2) and read(2); -ELOOP,
+ * -EINVAL for what is no regular file, -ENAMETOOLONG.
+ */
+int pp_source_read(struct pp_source *s, const char *path, void *buf, size_t size, size_t *ret_len);
+
+/*
+ * A short text file: trimmed, NUL-terminated. -EFBIG when it does not fit, -EBADMSG when it holds
+ * NUL or control bytes. An empty file gives "" and 0.
+ */
+int pp_source_text(struct pp_source *s, const char *path, char *buf, size_t size);
+
+/* Names in a directory, sorted, without "." and "..", at most 65536. pp_names_done() frees. */
+struct pp_names {
+	char **name;
+	size_t n;
+	char *block; /* holds the strings */
+};
+int pp_source_list(struct pp_source *s, const char *path, struct pp_names *ret);
+void pp_names_done(struct pp_names *names);
+
+/* Target of a symbolic link, as it is written. -EINVAL when it is none. */
+int pp_source_link(struct pp_source *s, const char *path, char *buf, size_t size);
+
+/*
+ * Canonical path of @path when its last component is a symbolic link ("/sys/class/net/eth0" ->
+ * "/sys/devices/.../net/eth0"), @path itself when it is no link. Earlier components are taken as
+ * they are. -ENOENT when it does not exist.
+ */
+int pp_source_real(struct pp_source *s, const char *path, char buf[PP_PATH_MAX]);
+
+bool pp_source_exists(struct pp_source *s, const char *path);
+
+/* Recorded JSON text of an answer (replay only), malloc'ed into *ret. -ENOENT when not recorded. */
+int pp_source_answer(struct pp_source *s, const char *name, char **ret, size_t *ret_len);
+
+/* One line for "why unknown": "absent", "permission denied", "longer than 4095 bytes", ... */
+const char *pp_source_why(int error);
+
+/* Joins and normalises: dir + "/" + relative link target with "..". -ENAMETOOLONG. */
+int pp_path_join(const char *dir, const char *rest, char buf[PP_PATH_MAX]);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The same small tree on disk and in memory must read alike; nothing leads out of a root.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "node/ask.h"
+#include "node/source.h"
+
+static char dir[] = "/tmp/peerpath-source-XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+	char full[512];
+	FILE *f;
+
+	(void)snprintf(full, sizeof(full), "%s%s", dir, path);
+	f = fopen(full, "w");
+	assert_non_null(f);
+	assert_int_equal(fputs(text, f) >= 0, 1);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void make(const char *path)
+{
+	char full[512];
+
+	(void)snprintf(full, sizeof(full), "%s%s", dir, path);
+	assert_int_equal(mkdir(full, 0755), 0);
+}
+
+static void ln(const char *target, const char *path)
+{
+	char full[512];
+
+	(void)snprintf(full, sizeof(full), "%s%s", dir, path);
+	assert_int_equal(symlink(target, full), 0);
+}
+
+static int setup(void **state)
+{
+	char full[512];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	make("/sys");
+	make("/sys/class");
+	make("/sys/devices");
+	make("/sys/devices/d0");
+	put("/sys/devices/d0/value", " 42\n");
+	put("/sys/devices/d0/binary", "a\x01"
+				      "b");
+	ln("../devices/d0", "/sys/class/c0");
+	ln("/sys/devices/d0", "/sys/class/absolute");
+	ln("/etc/../../../../etc/passwd", "/sys/class/escape");
+	ln("loop", "/sys/class/loop");
+	(void)snprintf(full, sizeof(full), "%s/sys/class/fifo", dir);
+	assert_int_equal(mkfifo(full, 0644), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[64];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
+	return system(command);
+}
+
+static void check_reading(struct pp_source *s)
+{
+	char text[64], real[PP_PATH_MAX];
+	struct pp_names names;
+
+	assert_int_equal(pp_source_text(s, "/sys/devices/d0/value", text, sizeof(text)), 0);
+	assert_string_equal(text, "42");
+	assert_int_equal(pp_source_text(s, "/sys/class/c0/value", text, sizeof(text)), 0);
+	assert_string_equal(text, "42");
+	assert_int_equal(pp_source_text(s, "/sys/class/absolute/value", text, sizeof(text)), 0);
+	assert_int_equal(pp_source_text(s, "/sys/devices/d0/binary", text, sizeof(text)), -EBADMSG);
+	assert_int_equal(pp_source_text(s, "/sys/devices/d0/value", text, 3), -EFBIG);
+	assert_int_equal(pp_source_text(s, "/sys/devices/none", text, sizeof(text)), -ENOENT);
+	assert_int_equal(pp_source_text(s, "/sys/class/loop", text, sizeof(text)), -ELOOP);
+	assert_int_equal(pp_source_text(s, "/sys/../etc/passwd", text, sizeof(text)), -EINVAL);
+	assert_int_equal(pp_source_real(s, "/sys/class/c0", real), 0);
+	assert_string_equal(real, "/sys/devices/d0");
+	assert_int_equal(pp_source_real(s, "/sys/devices/d0", real), 0);
+	assert_string_equal(real, "/sys/devices/d0");
+	assert_true(pp_source_exists(s, "/sys/class/c0"));
+	assert_false(pp_source_exists(s, "/sys/class/c1"));
+	assert_int_equal(pp_source_list(s, "/sys/devices/d0", &names), 0);
+	assert_int_equal(names.n, 2);
+	assert_string_equal(names.name[0], "binary");
+	assert_string_equal(names.name[1], "value");
+	pp_names_done(&names);
+	assert_int_equal(pp_source_list(s, "/sys/none", &names), -ENOENT);
+}
+
+static void test_disk_and_record(void **state)
+{
+	struct pp_source *disk, *memory;
+	struct pp_record *record;
+	struct pp_error err;
+	char text[64];
+
+	(void)state;
+	assert_int_equal(pp_source_replay_dir(dir, &disk, &err), 0);
+	assert_int_equal(pp_record_new((size_t)1 << 20, &record), 0);
+	pp_source_set_record(disk, record);
+	check_reading(disk);
+	/* These must not block, nor leave the root. */
+	assert_int_equal(pp_source_text(disk, "/sys/class/fifo", text, sizeof(text)), -EINVAL);
+	assert_int_equal(pp_source_text(disk, "/sys/class/escape", text, sizeof(text)), -ENOENT);
+	pp_source_set_record(disk, NULL);
+	/* What was recorded reads like what it was recorded from. */
+	assert_int_equal(pp_source_replay_record(record, &memory, &err), 0);
+	check_reading(memory);
+	pp_source_free(memory);
+	pp_source_free(disk);
+}
+
+static void test_no_tree(void **state)
+{
+	struct pp_source *s;
+	struct pp_error err;
+
+	(void)state;
+	assert_int_equal(pp_source_replay_dir("/nonexistent", &s, &err), -ENOENT);
+	assert_string_equal(err.text, "replay '/nonexistent': absent");
+	assert_int_equal(pp_source_root("/etc/passwd", &s, &err), -ENOTDIR);
+}
+
+static int says_hello(struct pp_json *data, const void *arg, struct pp_error *err)
+{
+	(void)arg;
+	(void)err;
+	(void)printf("noise that must not reach the output\n");
+	pp_json_str(data, "hello", "world");
+	return 0;
+}
+
+static int fails(struct pp_json *data, const void *arg, struct pp_error *err)
+{
+	(void)arg;
+	pp_json_i64(data, "partial", 7);
+	return pp_error_set(err, -EIO, "no such luck");
+}
+
+static int blocks(struct pp_json *data, const void *arg, struct pp_error *err)
+{
+	(void)data;
+	(void)arg;
+	(void)err;
+	pp_ask_doing("nvmlInit_v2");
+	(void)signal(SIGTERM, SIG_IGN);
+	for (;;)
+		(void)pause();
+	return 0;
+}
+
+static int crashes(struct pp_json *data, const void *arg, struct pp_error *err)
+{
+	(void)data;
+	(void)arg;
+	(void)err;
+	pp_ask_doing("cuInit");
+	(void)signal(SIGSEGV, SIG_DFL);
+	(void)raise(SIGSEGV);
+	return 0;
+}
+
+static void ask(int (*run)(struct pp_json *, const void *, struct pp_error *),
+		struct pp_answer *answer)
+{
+	const struct pp_question q = {.name = "t", .run = run, .deadline = 300 * PP_MILLISECOND};
+	struct pp_source *live;
+	struct pp_error err;
+
+	assert_int_equal(pp_source_live(&live, &err), 0);
+	assert_int_equal(pp_ask(live, &q, answer), 0);
+	pp_source_free(live);
+}
+
+static void test_ask(void **state)
+{
+	struct pp_answer a;
+	int64_t v;
+
+	(void)state;
+	ask(says_hello, &a);
+	assert_true(a.answered);
+	assert_string_equal(pp_answer_str(a.data, "hello"), "world");
+	pp_answer_done(&a);
+	ask(fails, &a);
+	assert_false(a.answered);
+	assert_string_equal(a.detail, "no such luck");
+	assert_int_equal(pp_answer_i64(a.data, "partial", &v), 0);
+	pp_answer_done(&a);
+	ask(blocks, &a);
+	assert_false(a.answered);
+	assert_string_equal(a.detail, "nvmlInit_v2 did not return in 300 ms");
+	pp_answer_done(&a);
+	ask(crashes, &a);
+	assert_false(a.answered);
+	assert_string_equal(a.detail, "cuInit crashed with signal 11 (SEGV)");
+	pp_answer_done(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_disk_and_record),
+		cmocka_unit_test(test_no_tree),
+		cmocka_unit_test(test_ask),
+	};
+
+	return cmocka_run_group_tests_name("source", tests, setup, teardown);
+}
