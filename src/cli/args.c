@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Command line of one verb, by its table. Nothing is guessed: an unknown flag names the nearest
+ * one, an argument outside its words is refused, and options keep their order.
+ */
+#include "cli/verb.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/near.h"
+#include "base/words.h"
+#include "base/banned.h"
+
+enum { MAX_OPTIONS = 64 };
+
+struct given {
+	const struct pp_option *option;
+	const char *value;
+};
+
+struct pp_args {
+	const struct pp_verb *verb;
+	struct given *given;
+	size_t n_given;
+	char *const *operands; /* borrowed from argv */
+	size_t n_operands;
+};
+
+/* The verb's options, then the common ones. */
+static const struct pp_option *option_at(const struct pp_verb *verb, size_t i)
+{
+	const struct pp_option *o = verb->options;
+
+	for (; o && o->name; o++)
+		if (i-- == 0)
+			return o;
+	for (o = pp_common_options; o->name; o++)
+		if (i-- == 0)
+			return o;
+	return NULL;
+}
+
+static int usage(const struct pp_verb *verb, const char *what, const char *word, const char *near)
+{
+	bool bare = !strcmp(verb->name, "show");
+
+	(void)fprintf(stderr, "peerpath%s%s: %s '%s'%s%s%s; see 'peerpath%s%s --help'\n",
+		      bare ? "" : " ", bare ? "" : verb->name, what, word,
+		      near ? ", did you mean '" : "", near ? near : "", near ? "'" : "",
+		      bare ? "" : " ", bare ? "" : verb->name);
+	return PP_EXIT_USAGE;
+}
+
+static int unknown_option(const struct pp_verb *verb, const char *text)
+{
+	const struct pp_option *o;
+	char shown[72], bare[64];
+	struct pp_near near;
+	size_t len;
+
+	while (*text == '-')
+		text++;
+	len = strcspn(text, "=");
+	(void)snprintf(bare, sizeof(bare), "%.*s", (int)(len < 60 ? len : 60), text);
+	near = PP_NEAR(bare);
+	for (size_t i = 0; (o = option_at(verb, i)); i++)
+		pp_near_offer(&near, o->name);
+	if (near.best)
+		(void)snprintf(shown, sizeof(shown), "--%s", near.best);
+	return usage(verb, "unknown option", bare, near.best ? shown : NULL);
+}
+
+static int check_word(const struct pp_verb *verb, const struct pp_option *o, const char *value)
+{
+	struct pp_near near = PP_NEAR(value);
+	char what[96];
+
+	if (!o->words)
+		return 0;
+	for (const char *const *w = o->words; *w; w++) {
+		if (!strcmp(*w, value))
+			return 0;
+		pp_near_offer(&near, *w);
+	}
+	(void)snprintf(what, sizeof(what), "--%s does not take", o->name);
+	return usage(verb, what, value, near.best);
+}
+
+/* Tables for getopt_long; val 256 + i names option i, letters name themselves. */
+static size_t getopt_tables(const struct pp_verb *verb, struct option *longs, char *letters)
+{
+	const struct pp_option *o;
+	size_t n;
+
+	*letters++ = ':'; /* a missing argument is told apart from an unknown option */
+	for (n = 0; n < MAX_OPTIONS && (o = option_at(verb, n)); n++) {
+		longs[n] = (struct option){o->name, o->arg ? required_argument : no_argument, NULL,
+					   256 + (int)n};
+		if (!o->letter)
+			continue;
+		*letters++ = o->letter;
+		if (o->arg)
+			*letters++ = ':';
+	}
+	*letters = '\0';
+	longs[n] = (struct option){0};
+	return n;
+}
+
+static const struct pp_option *option_of(const struct pp_verb *verb, size_t n, int c)
+{
+	if (c >= 256)
+		return option_at(verb, (size_t)(c - 256));
+	for (size_t i = 0; i < n; i++)
+		if (option_at(verb, i)->letter == c)
+			return option_at(verb, i);
+	return NULL;
+}
+
+static int check_operands(const struct pp_args *a)
+{
+	if (a->n_operands < a->verb->min_operands)
+		return usage(a->verb, "missing operand", a->verb->operands, NULL);
+	if (a->n_operands > a->verb->max_operands)
+		return usage(a->verb, "unexpected operand", a->operands[a->verb->max_operands],
+			     NULL);
+	return 0;
+}
+
+static int parse_options(struct pp_args *a, int argc, char **argv)
+{
+	struct option longs[MAX_OPTIONS + 1];
+	char letters[2 * MAX_OPTIONS + 2];
+	size_t n = getopt_tables(a->verb, longs, letters);
+	const struct pp_option *o;
+	int c, r;
+
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		if (c == '?')
+			return unknown_option(a->verb, argv[optind - 1]);
+		if (c == ':')
+			return usage(a->verb, "missing argument of", argv[optind - 1], NULL);
+		o = option_of(a->verb, n, c);
+		assert(o);
+		r = optarg ? check_word(a->verb, o, optarg) : 0;
+		if (r)
+			return r;
+		a->given[a->n_given++] = (struct given){o, optarg};
+	}
+	a->operands = argv + optind;
+	a->n_operands = (size_t)(argc - optind);
+	return 0;
+}
+
+int pp_args_parse(const struct pp_verb *verb, int argc, char **argv, struct pp_args **ret)
+{
+	struct pp_args *a = calloc(1, sizeof(*a));
+	int r = PP_EXIT_INTERNAL;
+
+	if (a)
+		a->given = calloc((size_t)argc + 1, sizeof(*a->given));
+	if (!a || !a->given) {
+		(void)fprintf(stderr, "peerpath: out of memory\n");
+		pp_args_free(a);
+		return r;
+	}
+	a->verb = verb;
+	r = parse_options(a, argc, argv);
+	if (!r && pp_args_has(a, "help")) {
+		pp_help_verb(verb);
+		r = -1;
+	}
+	r = r ? r : check_operands(a);
+	if (!r && pp_args_has(a, "root") && pp_args_has(a, "replay"))
+		r = usage(verb, "--root and", "--replay' exclude each other", NULL);
+	if (r) {
+		pp_args_free(a);
+		return r;
+	}
+	*ret = a;
+	return 0;
+}
+
+struct pp_args *pp_args_free(struct pp_args *a)
+{
+	if (!a)
+		return NULL;
+	free(a->given);
+	free(a);
+	return NULL;
+}
+
+const char *pp_args_nth(const struct pp_args *a, const char *name, size_t i)
+{
+	for (size_t k = 0; k < a->n_given; k++)
+		if (!strcmp(a->given[k].option->name, name) && i-- == 0)
+			return a->given[k].value;
+	return NULL;
+}
+
+size_t pp_args_count(const struct pp_args *a, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < a->n_given; k++)
+		n += !strcmp(a->given[k].option->name, name);
+	return n;
+}
+
+bool pp_args_has(const struct pp_args *a, const char *name)
+{
+	return pp_args_count(a, name) > 0;
+}
+
+const char *pp_args_get(const struct pp_args *a, const char *name)
+{
+	size_t n = pp_args_count(a, name);
+
+	return n ? pp_args_nth(a, name, n - 1) : NULL;
+}
+
+size_t pp_args_operands(const struct pp_args *a)
+{
+	return a->n_operands;
+}
+
+const char *pp_args_operand(const struct pp_args *a, size_t i)
+{
+	return i < a->n_operands ? a->operands[i] : NULL;
+}
+
+const char *pp_args_verb(const struct pp_args *a)
+{
+	return a->verb->name;
+}
+
+bool pp_args_knows(const struct pp_args *a, const char *name)
+{
+	const struct pp_option *o;
+
+	for (size_t i = 0; (o = option_at(a->verb, i)); i++)
+		if (!strcmp(o->name, name))
+			return true;
+	return false;
+}

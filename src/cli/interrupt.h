@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ctrl-C and SIGTERM become a flag, so that a verb that writes can clean up. The second signal
+ * ends the process at once.
+ */
+#ifndef PP_CLI_INTERRUPT_H
+#define PP_CLI_INTERRUPT_H
+
+#include <stdbool.h>
+
+void pp_interrupt_catch(void);
+bool pp_interrupted(void);
+
+#endif

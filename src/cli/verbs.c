@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of verbs and of the options that every verb takes.
+ */
+#include "cli/verb.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+static const char *const color_words[] = {"auto", "always", "never", NULL};
+
+const struct pp_option pp_common_options[] = {
+	{"json", 'j', NULL, "one JSON document instead of text", NULL},
+	{"root", 0, "DIR", "read files of the live tree DIR (a container's /host)", NULL},
+	{"replay", 0, "PATH", "read a capture, a bundle or a bare tree; ask nothing live", NULL},
+	{"color", 0, "WHEN", "color verdicts", color_words},
+	{"help", 'h', NULL, "this text", NULL},
+	{NULL},
+};
+
+const struct pp_verb pp_verbs[] = {
+	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
+	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
+	 "two digests: the software fingerprint, and the topology class, which is equal for\n"
+	 "machines wired alike though bus numbers differ. Read-only.",
+	 NULL, 0, 0, pp_cmd_identity},
+	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
+	 0, 0, pp_cmd_completion},
+	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help},
+	{NULL},
+};
+
+const struct pp_verb *pp_verb_find(const char *name)
+{
+	for (const struct pp_verb *v = pp_verbs; v->name; v++)
+		if (!strcmp(v->name, name))
+			return v;
+	return NULL;
+}
