@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Fuzzes every target of tests/fuzz for SECONDS each, one after the other, under ASan and UBSan.
+# Usage: tools/fuzz.sh SECONDS [TARGET...]      needs clang; builds in build-fuzz/
+# One line a target. New inputs stay in build-fuzz/found/, crashing ones in build-fuzz/crash/.
+# Exit: 0 nothing found, 1 some target failed (its last lines are printed), 64 usage, 77 no clang.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=$top/build-fuzz
+seconds=${1:-}
+case $seconds in
+'' | *[!0-9]* | 0) echo "usage: $0 SECONDS [TARGET...]" >&2; exit 64 ;;
+esac
+shift
+command -v clang >/dev/null || { echo "clang is not installed: skipped"; exit 77; }
+
+log=$build/fuzz.log
+if [ ! -f "$build/build.ninja" ]; then
+	mkdir -p "$build"
+	CC=clang meson setup "$build" "$top" -Dfuzz=true -Db_sanitize=address,undefined \
+		-Db_lundef=false >"$log" 2>&1 || { tail -20 "$log"; exit 1; }
+fi
+ninja -C "$build" >"$log" 2>&1 || { tail -20 "$log"; exit 1; }
+
+if [ $# -eq 0 ]; then
+	for program in "$build"/tests/fuzz/fuzz_*; do
+		[ -f "$program" ] && [ -x "$program" ] && set -- "$@" "${program##*/fuzz_}"
+	done
+fi
+
+failed=0
+for target; do
+	program=$build/tests/fuzz/fuzz_$target
+	found=$build/found/$target
+	crash=$build/crash/$target
+	mkdir -p "$found" "$crash"
+	# The outer limit covers a target that hangs where libFuzzer cannot see it.
+	timeout -k 5 $((seconds + 60)) "$program" -max_total_time="$seconds" -timeout=10 \
+		-rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 -verbosity=1 \
+		-artifact_prefix="$crash/" "$found" "$top/tests/fuzz/corpus/$target" >"$log" 2>&1
+	status=$?
+	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+	if [ $status -eq 0 ]; then
+		echo "$target: ok, ${runs:-0} runs in $seconds s"
+	else
+		failed=1
+		echo "$target: FAILED (status $status), see $crash"
+		tail -30 "$log"
+	fi
+done
+exit $failed
