@@ -113,11 +113,15 @@ static size_t getopt_tables(const struct pp_verb *verb, struct option *longs, ch
 
 static const struct pp_option *option_of(const struct pp_verb *verb, size_t n, int c)
 {
+	const struct pp_option *o;
+
 	if (c >= 256)
 		return option_at(verb, (size_t)(c - 256));
-	for (size_t i = 0; i < n; i++)
-		if (option_at(verb, i)->letter == c)
-			return option_at(verb, i);
+	for (size_t i = 0; i < n; i++) {
+		o = option_at(verb, i);
+		if (o && o->letter == c)
+			return o;
+	}
 	return NULL;
 }
 
@@ -178,7 +182,7 @@ int pp_args_parse(const struct pp_verb *verb, int argc, char **argv, struct pp_a
 	}
 	r = r ? r : check_operands(a);
 	if (!r && pp_args_has(a, "root") && pp_args_has(a, "replay"))
-		r = usage(verb, "--root and", "--replay' exclude each other", NULL);
+		r = usage(verb, "--root excludes", "--replay", NULL);
 	if (r) {
 		pp_args_free(a);
 		return r;

@@ -19,12 +19,17 @@ const struct pp_option pp_common_options[] = {
 	{NULL},
 };
 
+static const struct pp_option identity_options[] = {
+	{"facts", 0, NULL, "every fact with its source instead", NULL},
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
 	 "two digests: the software fingerprint, and the topology class, which is equal for\n"
 	 "machines wired alike though bus numbers differ. Read-only.",
-	 NULL, 0, 0, pp_cmd_identity},
+	 identity_options, 0, 0, pp_cmd_identity},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
 	 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help},

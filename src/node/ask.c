@@ -157,9 +157,8 @@ static int pipes(int out[2], int doing[2])
 	return 0;
 }
 
-static int run_helper(const struct pp_question *q, struct reply *reply)
+static int run_helper(const struct pp_question *q, pp_ns limit, struct reply *reply)
 {
-	pp_ns limit = q->deadline ? q->deadline : DEFAULT_DEADLINE;
 	pp_ns end = pp_clock_monotonic() + limit, left = limit;
 	int out[2], doing[2], status, r = pipes(out, doing);
 	struct pollfd fds[2];
@@ -219,16 +218,22 @@ static json_t *document(const struct pp_question *q, const struct reply *reply, 
 static json_t *ask_live(struct pp_source *s, const struct pp_question *q)
 {
 	struct reply reply = {.outcome = NOT_ASKED, .data = PP_BUF(MAX_ANSWER)};
-	pp_ns start = pp_clock_monotonic();
+	pp_ns start = pp_clock_monotonic(), end = pp_source_deadline(s);
+	pp_ns limit = q->deadline ? q->deadline : DEFAULT_DEADLINE;
 	char text[128];
 	json_t *doc;
 	int r;
 
-	if (!pp_source_may_ask(s)) {
+	if (end && end - start < limit)
+		limit = end - start;
+	if (limit <= 0) {
+		(void)snprintf(reply.detail, sizeof(reply.detail),
+			       "not asked: the deadline of the run had passed");
+	} else if (!pp_source_may_ask(s)) {
 		(void)snprintf(reply.detail, sizeof(reply.detail),
 			       "not asked: the root is not the tree of this running kernel");
 	} else {
-		r = run_helper(q, &reply);
+		r = run_helper(q, limit, &reply);
 		if (r)
 			(void)snprintf(reply.detail, sizeof(reply.detail), "no helper process: %s",
 				       pp_errno_text(r, text, sizeof(text)));

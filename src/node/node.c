@@ -106,3 +106,14 @@ int pp_node_file_at(struct pp_node *n, struct pp_object *o, enum pp_fact_id id, 
 	}
 	return pp_node_file(n, o, id, path);
 }
+
+void pp_node_write_facts(struct pp_json *j, const char *key, const struct pp_node *n)
+{
+	const struct pp_object *o;
+
+	pp_json_array(j, key);
+	pp_objects_foreach (&n->facts, o)
+		for (unsigned int i = 0; i < o->n; i++)
+			pp_fact_write(j, o, &o->facts[i]);
+	pp_json_end_array(j);
+}

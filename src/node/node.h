@@ -53,6 +53,13 @@ pp_collector pp_collect_roce;	  /* trust, PFC, ECN, pause, discards per RoCE por
 pp_collector pp_collect_gpu;	  /* NVML, CUDA attributes */
 pp_collector pp_collect_limits;	  /* memlock, capabilities, device nodes, container */
 pp_collector pp_collect_software; /* CUDA, NCCL, UCX, libfabric, perftest, environment */
-pp_collector pp_collect_paths;	  /* derived: links, pairs, rails, digests */
+pp_collector pp_collect_paths;	  /* derived: links, pairs, rails */
+pp_collector pp_collect_digests;  /* derived: software fingerprint, topology class */
+
+/* The facts that make the software tuple, in its order; ends with PP_FACTS. */
+extern const enum pp_fact_id pp_software_tuple[];
+
+/* All facts as an array of evidence records under @key. */
+void pp_node_write_facts(struct pp_json *j, const char *key, const struct pp_node *n);
 
 #endif

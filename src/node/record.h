@@ -40,8 +40,8 @@ int pp_record_new(size_t limit, struct pp_record **ret);
 struct pp_record *pp_record_free(struct pp_record *r); /* returns NULL */
 
 /*
- * Adds or replaces by path. A DIR replaces nothing, an ERROR only a DIR or an ERROR. Copies content.
- * 0, -ENOMEM, -EFBIG (the limit), -EINVAL (path not absolute and normalised, or too long).
+ * Adds or replaces by path. A DIR replaces nothing, an ERROR only a DIR or an ERROR. Copies
+ * content. 0, -ENOMEM, -EFBIG (the limit), -EINVAL (path not absolute and normalised, or too long).
  */
 int pp_record_put(struct pp_record *r, enum pp_entry_kind kind, const char *path,
 		  const void *content, size_t len, int error);

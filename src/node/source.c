@@ -26,6 +26,7 @@ struct pp_source {
 	const struct pp_store_ops *ops;
 	struct pp_store store;
 	struct pp_record *record; /* borrowed; filled while reading */
+	pp_ns deadline;
 };
 
 static const char BOOT_ID[] = "/proc/sys/kernel/random/boot_id";
@@ -198,6 +199,16 @@ bool pp_source_may_ask(const struct pp_source *s)
 const char *pp_source_name(const struct pp_source *s)
 {
 	return s->name;
+}
+
+void pp_source_set_deadline(struct pp_source *s, pp_ns end)
+{
+	s->deadline = end;
+}
+
+pp_ns pp_source_deadline(const struct pp_source *s)
+{
+	return s->deadline;
 }
 
 void pp_source_set_record(struct pp_source *s, struct pp_record *r)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "node/record.h"
 
@@ -39,6 +40,13 @@ enum pp_source_mode pp_source_mode(const struct pp_source *s);
 bool pp_source_may_ask(const struct pp_source *s);
 /* Where from, for people: "live", "root /host", "replay h200.tar.zst". Borrowed. */
 const char *pp_source_name(const struct pp_source *s);
+
+/*
+ * No question to a driver goes on after @end (pp_clock_monotonic(); 0 = no such limit): what is
+ * still open then is unknown, not waited for.
+ */
+void pp_source_set_deadline(struct pp_source *s, pp_ns end);
+pp_ns pp_source_deadline(const struct pp_source *s);
 
 /* From now on everything read is also put into @r (borrowed; NULL stops). */
 void pp_source_set_record(struct pp_source *s, struct pp_record *r);

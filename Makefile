@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two commands do everything: 'make prove' and 'make check'. Meson does the building.
+
+BUILD ?= build
+MESON_ARGS ?=
+PEERPATH = $(BUILD)/src/cli/peerpath
+
+.PHONY: all deps build prove check clean install
+
+all: build
+
+# Installs what is missing (root and apt-get), or names it.
+deps:
+	@sh tools/deps.sh
+
+build: deps
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) $(MESON_ARGS)
+	@ninja -C $(BUILD)
+
+# The main job, here and now. Succeeds when a verdict was produced; the verdict is the text.
+prove: build
+	@$(PEERPATH) prove --force --output $(BUILD)/prove.tar.zst; code=$$?; \
+	echo "peerpath exit code: $$code"; \
+	test $$code -le 2 && $(PEERPATH) bundle verify $(BUILD)/prove.tar.zst
+
+check: build
+	@python3 tools/run-tests.py $(BUILD)
+
+install: build
+	@ninja -C $(BUILD) install
+
+clean:
+	rm -rf $(BUILD)

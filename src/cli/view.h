@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Facts as people and programs read them: known values, or "unknown" with the reasons gathered
+ * and said once below.
+ */
+#ifndef PP_CLI_VIEW_H
+#define PP_CLI_VIEW_H
+
+#include "base/out.h"
+#include "node/node.h"
+
+/* Reasons seen so far, each once, with the facts that share it. */
+struct pp_view {
+	struct pp_out *out;		 /* borrowed */
+	const struct pp_node *node;	 /* borrowed */
+	const struct pp_fact *open[256]; /* unknown facts shown, in order */
+	const struct pp_object *open_of[256];
+	unsigned int n_open;
+};
+
+#define PP_VIEW(o, n) ((struct pp_view){.out = (o), .node = (n)})
+
+/* A labelled field; key is the fact's key behind the first dot. */
+void pp_view_field(struct pp_view *v, const struct pp_object *o, enum pp_fact_id id,
+		   const char *label);
+/* A table cell. */
+void pp_view_cell(struct pp_view *v, const struct pp_object *o, enum pp_fact_id id);
+/* A table cell of bytes as "256 GiB". */
+void pp_view_cell_bytes(struct pp_view *v, const struct pp_object *o, enum pp_fact_id id);
+/* Text: the paragraphs "unknown: ..."; JSON: array "unknown" of {fact, of, why, how}. */
+void pp_view_unknown(struct pp_view *v);
+
+#endif
