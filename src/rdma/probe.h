@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `check --probe`: does memory really register on each hca? One host page, and a DMA-BUF
+ * descriptor that does not exist (-1), whose refusal tells how far the call got.
+ *
+ * Each hca is probed in a helper process with a deadline; every verb, its arguments, errno and
+ * time are in the answer "probe-<bdf>", so that a recording replays the probe. An hca that another
+ * process has open is refused unless @busy_ok.
+ *
+ * A row's verdict is about its way of registering only: `fail` says that this way is not
+ * available, not that the node is bad.
+ */
+#ifndef PP_RDMA_PROBE_H
+#define PP_RDMA_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/words.h"
+
+struct pp_node;
+
+struct pp_probe_options {
+	bool busy_ok;	/* probe an hca that is in use by others; the caller records it */
+	pp_ns deadline; /* of one hca; 0 = 5 s */
+};
+
+enum pp_probe_method {
+	PP_PROBE_HOST,	      /* ibv_reg_mr of one host page */
+	PP_PROBE_DMABUF_FD,   /* ibv_reg_dmabuf_mr with descriptor -1: EBADF = supported */
+	PP_PROBE_GPU_DMABUF,  /* GPU memory by DMA-BUF: unknown in this version */
+	PP_PROBE_GPU_PEERMEM, /* GPU memory by peermem: unknown in this version */
+};
+
+struct pp_probe_result {
+	char hca[64];  /* BDF, or virtual/<name> */
+	char name[64]; /* mlx5_0 */
+	char gpu[32];  /* BDF for the GPU methods, else "" */
+	enum pp_probe_method method;
+	enum pp_verdict verdict;
+	int error;	/* errno of the deciding call, positive; 0 none */
+	pp_ns took;	/* of the deciding call */
+	char note[256]; /* what the verdict means, or why it is unknown */
+};
+
+struct pp_probe {
+	struct pp_probe_result *row; /* owned */
+	size_t n;
+	unsigned int busy;    /* hcas that another process has open */
+	bool users_known;     /* every process's descriptors could be read */
+	char users_note[256]; /* who, or what could not be read; "" when nobody */
+};
+
+/*
+ * Rows of all hcas, in the order of the node's objects; no hca gives 0 rows. -ENOMEM only: what
+ * cannot be probed is a row with verdict unknown.
+ */
+int pp_probe_run(struct pp_node *n, const struct pp_probe_options *options, struct pp_probe **ret,
+		 struct pp_error *err);
+struct pp_probe *pp_probe_free(struct pp_probe *p); /* returns NULL */
+
+/* "host", "dmabuf-fd-1", "gpu-dmabuf", "gpu-peermem". */
+const char *pp_probe_method_name(enum pp_probe_method method);
+
+/*
+ * What errno @error of ibv_reg_dmabuf_mr() with descriptor -1 says; @error 0 is a region that must
+ * not exist. Pure.
+ */
+enum pp_verdict pp_probe_judge_dmabuf(int error, const char **ret_note);
+
+#endif
