@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+const char *pp_input_name(const char *file)
+{
+	return strcmp(file, "-") != 0 ? file : "standard input";
+}
+
+static int read_all(int fd, struct pp_buf *ret)
+{
+	char part[16384];
+	ssize_t n;
+
+	while ((n = read(fd, part, sizeof(part)))) {
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			pp_buf_add(ret, part, (size_t)n);
+		if (ret->failed)
+			return ret->failed;
+	}
+	return 0;
+}
+
+int pp_input_read(const char *file, struct pp_buf *ret, struct pp_error *err)
+{
+	int PP_AUTO_CLOSE opened = -1, fd = STDIN_FILENO, r;
+	char text[128];
+
+	if (strcmp(file, "-") != 0) {
+		opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (opened < 0)
+			return pp_error_set(err, -errno, "%s: %s", file, strerror(errno));
+		fd = opened;
+	}
+	r = read_all(fd, ret);
+	if (r == -EFBIG)
+		return pp_error_set(err, r, "%s: longer than %zu KiB", pp_input_name(file),
+				    ret->max >> 10);
+	if (r)
+		return pp_error_set(err, r, "%s: %s", pp_input_name(file),
+				    pp_errno_text(r, text, sizeof(text)));
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file that the user names on the command line, or "-" for standard input.
+ */
+#ifndef PP_CLI_INPUT_H
+#define PP_CLI_INPUT_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/*
+ * Reads @file to its end into @ret, an empty buffer whose max bounds it. 0, or a negative errno
+ * with a line in @err that names the file; -EFBIG when it is longer than the bound.
+ */
+int pp_input_read(const char *file, struct pp_buf *ret, struct pp_error *err);
+/* What messages call it: "standard input" for "-". */
+const char *pp_input_name(const char *file);
+
+#endif
