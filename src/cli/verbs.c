@@ -24,12 +24,24 @@ static const struct pp_option identity_options[] = {
 	{NULL},
 };
 
+static const struct pp_option topo_options[] = {
+	{"device", 'd', "BDF", "add a PCI function to the matrix; may be repeated", NULL},
+	{"smi", 0, "FILE", "read a pasted matrix of nvidia-smi instead; - is standard input", NULL},
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
 	 "two digests: the software fingerprint, and the topology class, which is equal for\n"
 	 "machines wired alike though bus numbers differ. Read-only.",
 	 identity_options, 0, 0, pp_cmd_identity},
+	{"topo", "", "how it is wired: matrix, rails, routes, links",
+	 "Prints the rails and why they were chosen, the matrix as nvidia-smi draws it, the route "
+	 "of\n"
+	 "each GPU and NIC pair, and links below their possible width. Read-only; ACS bits need\n"
+	 "root.",
+	 topo_options, 0, 0, pp_cmd_topo},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
 	 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help},

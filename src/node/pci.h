@@ -35,20 +35,28 @@ enum {
 /* PCI Express device/port type, from the capability; -1 when config was not readable. */
 enum {
 	PP_PORT_ENDPOINT = 0,
+	PP_PORT_LEGACY_ENDPOINT = 1,
 	PP_PORT_ROOT = 4,
 	PP_PORT_UPSTREAM = 5,
 	PP_PORT_DOWNSTREAM = 6,
+	PP_PORT_TO_PCI = 7,   /* PCI Express above, conventional PCI below */
+	PP_PORT_FROM_PCI = 8, /* the reverse */
+	PP_PORT_INTEGRATED = 9,
+	PP_PORT_CONVENTIONAL = 16, /* readable, and no PCI Express capability */
 };
+
+/* Of numa and iommu_group: -1 is the kernel's "none", this is "could not be read". */
+enum { PP_UNREADABLE = -2 };
 
 struct pp_pci_dev {
 	struct pp_bdf bdf;
 	int parent;	     /* index of the bridge above, -1: directly on its host bridge */
-	int host_bridge;     /* index into pp_pci.bridges */
+	int host_bridge;     /* index into pp_pci.bridges, -1: its place is not known */
 	int depth;	     /* bridges above it */
-	uint32_t class_code; /* 0xCCSSPP */
+	uint32_t class_code; /* 0xCCSSPP; 0 when it could not be read */
 	uint16_t vendor, device, subsystem_vendor, subsystem_device;
-	int numa;		      /* as the kernel says, -1 none */
-	int iommu_group;	      /* -1 none */
+	int numa;		      /* as the kernel says, -1 none, PP_UNREADABLE */
+	int iommu_group;	      /* -1 none, PP_UNREADABLE */
 	int port_type;		      /* PP_PORT_*, -1 unknown */
 	int speed_mts, max_speed_mts; /* link, MT/s: 2500, 5000, 8000 ... ; -1 unknown */
 	int width, max_width;	      /* lanes, -1 unknown */
@@ -59,8 +67,9 @@ struct pp_pci_dev {
 	int8_t is_virtual;	/* SR-IOV VF */
 	int physfn;		/* index of the PF of a VF, -1 */
 	uint64_t largest_bar;	/* bytes of the largest prefetchable memory region, 0 unknown */
+	bool driver_known;	/* false: whether one is bound could not be read */
 	const char *driver;	/* NULL none */
-	const char *path;	/* "/sys/devices/pci0000:00/.../0000:3b:00.0" */
+	const char *path;	/* "/sys/devices/pci0000:00/.../0000:3b:00.0"; never NULL */
 	const char *iommu_type; /* "DMA", "DMA-FQ", "identity", ...; NULL unknown or no group */
 	const char *local_cpus; /* local_cpulist; NULL unknown */
 };
@@ -74,6 +83,7 @@ struct pp_pci {
 	int *node_package; /* package (socket) of NUMA node i, -1; n_node_package long */
 	unsigned int n_node_package;
 	bool iommu_groups_known; /* /sys/kernel/iommu_groups could be listed */
+	unsigned int n_iommu_groups;
 	unsigned int unreadable; /* functions listed but with no usable path or class */
 	const char *why;	 /* no tree at all: the reason; else NULL */
 };
@@ -83,10 +93,9 @@ struct pp_pci {
 /* Index or -1. */
 int pp_pci_find(const struct pp_pci *pci, const struct pp_bdf *bdf);
 
-/* Extended capability walk over raw config space: offset or 0; -1 when @len < 4096. */
-int pp_pci_ext_cap(const uint8_t *config, size_t len, uint16_t id);
-/* Classic capability: offset or 0; -1 when the list leaves the bytes that could be read. */
-int pp_pci_cap(const uint8_t *config, size_t len, uint8_t id);
+/* Socket (package) of NUMA node @numa, where -1 is the only node of a one-node machine; -1 unknown.
+ */
+int pp_pci_package(const struct pp_pci *pci, int numa);
 /* "8.0 GT/s PCIe", "8 GT/s", "32.0 GT/s PCIe" -> MT/s; -1 for "Unknown", "" and the like. */
 int pp_pci_speed_parse(const char *text);
 /* Lanes from text; -1 for 0, 63, 255 and nonsense. */
@@ -96,8 +105,15 @@ double pp_pci_bandwidth(int speed_mts, int width);
 /* "SV+RR+CR+UF", "0"; returns @text (@size >= 24). */
 const char *pp_acs_bits(uint16_t ctl, char *text, size_t size);
 
-bool pp_pci_is_bridge(const struct pp_pci_dev *d);
-bool pp_pci_is_gpu(const struct pp_pci_dev *d); /* NVIDIA display or 3D controller */
+/*
+ * Type of the function's IOMMU group: the kernel's word, "none" when it has no group, NULL when
+ * that could not be read; then pp_pci_iommu_why() says why.
+ */
+const char *pp_pci_iommu_type(const struct pp_pci *pci, const struct pp_pci_dev *d);
+const char *pp_pci_iommu_why(const struct pp_pci *pci, const struct pp_pci_dev *d);
+
+bool pp_pci_is_bridge(const struct pp_pci_dev *d); /* leads to another bus */
+bool pp_pci_is_gpu(const struct pp_pci_dev *d);	   /* NVIDIA display or 3D controller */
 /* A PCI function that should carry an RDMA device: NVIDIA/Mellanox network, InfiniBand, EFA. */
 bool pp_pci_is_hca(const struct pp_pci_dev *d);
 

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The matrix in nvidia-smi's look: what people compare with, and paste.
+ */
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/topo.h"
+#include "base/banned.h"
+
+/* Above this the columns are the GPUs only: cells between NICs are in --json. */
+enum { MAX_COLUMNS = 64, MAX_TEXT = 8 << 20 };
+
+static const char LEGEND[] =
+	"\nLegend:\n\n"
+	"  X    = Self\n"
+	"  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes\n"
+	"  NODE = Connection traversing PCIe and the interconnect between host bridges of a NUMA "
+	"node\n"
+	"  PHB  = Connection traversing PCIe as well as a PCIe host bridge (typically the CPU)\n"
+	"  PXB  = Connection traversing multiple PCIe bridges (and no host bridge)\n"
+	"  PIX  = Connection traversing at most a single PCIe bridge\n"
+	"  NV#  = Connection traversing a bonded set of # NVLinks\n";
+
+static void row(struct pp_buf *b, const struct pp_topo *t, unsigned int a, unsigned int columns)
+{
+	const struct pp_topo_member *m = &t->members[a];
+	const struct pp_pci_dev *d = &t->node->pci.dev[m->pci];
+	char cell[PP_TOPO_NAME];
+
+	pp_buf_printf(b, "%-8s", m->name);
+	for (unsigned int i = 0; i < columns; i++)
+		pp_buf_printf(b, "%-8s", a == i ? " X" : pp_topo_cell(t, a, i, cell));
+	if (a < t->gpus) {
+		pp_buf_printf(b, "%-15s ", d->local_cpus ? d->local_cpus : "unknown");
+		if (d->numa == PP_UNREADABLE)
+			pp_buf_str(b, "unknown");
+		else if (d->numa < 0)
+			pp_buf_str(b, "N/A");
+		else
+			pp_buf_printf(b, "%d", d->numa);
+	}
+	while (b->len && b->data[b->len - 1] == ' ')
+		b->data[--b->len] = '\0';
+	pp_buf_char(b, '\n');
+}
+
+static void legend(struct pp_buf *b, const struct pp_topo *t)
+{
+	char id[PP_BDF_TEXT];
+
+	pp_buf_str(b, LEGEND);
+	if (t->n > t->gpus)
+		pp_buf_str(b, "\nNIC Legend:\n\n");
+	for (unsigned int i = t->gpus; i < t->n; i++) {
+		const struct pp_topo_member *m = &t->members[i];
+		const char *name = m->o ? m->o->name : "added by --device";
+
+		pp_buf_printf(b, "  %s: %s %s\n", m->name, name ? name : "(no RDMA device)",
+			      pp_bdf_format(&t->node->pci.dev[m->pci].bdf, id));
+	}
+}
+
+void pp_topo_matrix(struct pp_out *o, const struct pp_topo *t)
+{
+	struct pp_buf PP_AUTO_BUF b = PP_BUF(MAX_TEXT);
+	unsigned int columns = t->n > MAX_COLUMNS ? t->gpus : t->n;
+
+	if (pp_out_is_json(o) || !t->n)
+		return;
+	pp_out_heading(o, "Matrix");
+	pp_buf_printf(&b, "%8s", "");
+	for (unsigned int i = 0; i < columns; i++)
+		pp_buf_printf(&b, "%-8s", t->members[i].name);
+	pp_buf_str(&b, "CPU Affinity    NUMA Affinity\n");
+	for (unsigned int i = 0; i < t->n; i++)
+		row(&b, t, i, columns);
+	if (columns < t->n)
+		pp_buf_str(&b, "(more than 64 members: cells between NICs are in --json)\n");
+	legend(&b, t);
+	pp_out_raw(o, b.failed ? "matrix: too large for text; use --json\n" : pp_buf_text(&b));
+}
