@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gate 0: is it known what this node is? Names and indices are no identity.
+ */
+#include "judge/gate_rows.h"
+
+#include "base/banned.h"
+
+/* Known, and not the empty text that some drivers show for what they do not have. */
+static bool told(const struct pp_object *o, enum pp_fact_id id)
+{
+	const struct pp_fact *fact = pp_fact_get(o, id);
+
+	return fact && fact->known && fact->str[0];
+}
+
+static bool need(struct pp_missing *m, const struct pp_object *o, enum pp_fact_id id)
+{
+	if (told(o, id))
+		return true;
+	pp_missing_fact(m, o, id);
+	return false;
+}
+
+static bool need_address(struct pp_missing *m, const struct pp_object *o)
+{
+	struct pp_bdf bdf;
+
+	if (!pp_bdf_parse_kernel(o->id, &bdf))
+		return true;
+	pp_missing_add(m, "%s '%s' has no PCI address", pp_kind_name(o->kind), o->id);
+	return false;
+}
+
+static unsigned int identified_gpus(const struct pp_facts *facts, struct pp_missing *m)
+{
+	const struct pp_object *o = NULL;
+	unsigned int n = 0;
+
+	while ((o = pp_object_next(facts, PP_GPU, o)))
+		n += need_address(m, o) & need(m, o, PP_F_GPU_UUID);
+	return n;
+}
+
+static unsigned int identified_hcas(const struct pp_facts *facts, struct pp_missing *m)
+{
+	const struct pp_object *o = NULL;
+	unsigned int n = 0;
+
+	while ((o = pp_object_next(facts, PP_HCA, o)))
+		n += need_address(m, o) & need(m, o, PP_F_HCA_NODE_GUID) & need(m, o, PP_F_HCA_FW);
+	return n;
+}
+
+/* The count of what should be there, so that an object that vanished is missed. */
+static void need_count(struct pp_missing *m, const struct pp_object *node, enum pp_fact_id id)
+{
+	const struct pp_fact *fact = pp_fact_get(node, id);
+
+	if (!fact || !fact->known)
+		pp_missing_fact(m, node, id);
+}
+
+void pp_gate_identity(const struct pp_facts *facts, struct pp_arena *arena, struct pp_gate_row *row)
+{
+	const struct pp_object *node = pp_object_next(facts, PP_NODE, NULL);
+	const struct pp_fact *gpus = pp_fact_get(node, PP_F_N_GPUS);
+	struct pp_missing m = {.arena = arena};
+	const char *release;
+	unsigned int n_gpus, n_hcas;
+	bool none = gpus && gpus->known && gpus->i64 == 0 && !facts->count[PP_GPU];
+
+	(void)need(&m, node, PP_F_KERNEL_RELEASE);
+	need_count(&m, node, PP_F_N_GPUS);
+	need_count(&m, node, PP_F_N_HCAS);
+	if (none)
+		pp_missing_add(&m, "no GPU on the PCI bus");
+	n_gpus = identified_gpus(facts, &m);
+	n_hcas = identified_hcas(facts, &m);
+	release = told(node, PP_F_KERNEL_RELEASE) ? pp_fact_str_or(node, PP_F_KERNEL_RELEASE, "")
+						  : "of unknown release";
+	*row = (struct pp_gate_row){
+		.gate = PP_GATE_IDENTITY,
+		.verdict = m.n ? PP_UNKNOWN : PP_PASS,
+		.run = true,
+		.claim = m.n ? (none ? "this node has no GPU that could be identified"
+				     : "this node is not fully identified")
+			     : "every GPU and hca of this node is identified",
+		.evidence = pp_arena_printf(
+			arena,
+			"kernel %s; %u of %u GPUs by UUID and BDF; %u of %u hcas by BDF, node "
+			"GUID and firmware",
+			release, n_gpus, facts->count[PP_GPU], n_hcas, facts->count[PP_HCA]),
+		.raise = pp_missing_text(&m),
+		.next = m.n ? "peerpath identity" : NULL,
+	};
+}

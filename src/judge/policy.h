@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct pp_policy: fixes that the site forbids, with the reason (policy.conf).
+ *
+ *   [forbid]
+ *   iommu-passthrough = DMA isolation is required by the security policy
+ *
+ * A forbidden fix does not change a verdict: the finding stays, its fix is shown as blocked.
+ */
+#ifndef PP_JUDGE_POLICY_H
+#define PP_JUDGE_POLICY_H
+
+#include <stddef.h>
+
+#include "judge/rule.h"
+
+struct pp_policy;
+
+/* @name is used in messages. -EINVAL (file:line), -ENOMEM. */
+int pp_policy_parse(const char *name, const char *text, size_t len, struct pp_policy **ret,
+		    struct pp_error *err);
+
+/*
+ * @path NULL: the site's /etc/peerpath/policy.conf, and an empty policy when there is none. A
+ * given path must exist.
+ */
+int pp_policy_load(const char *path, struct pp_policy **ret, struct pp_error *err);
+struct pp_policy *pp_policy_free(struct pp_policy *p); /* returns NULL */
+
+/* File it came from; NULL for the empty policy. */
+const char *pp_policy_name(const struct pp_policy *p);
+
+/* Why the site forbids the fix; NULL when it does not. NULL policy and NULL id forbid nothing. */
+const char *pp_policy_forbids(const struct pp_policy *p, const char *fix_id);
+
+/* Each forbidden word must be the fix of a rule: a misspelt one would forbid nothing. -EINVAL. */
+int pp_policy_check(const struct pp_policy *p, const struct pp_rules *rules, struct pp_error *err);
+
+#endif

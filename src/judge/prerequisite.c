@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "judge/prerequisite.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/banned.h"
+
+/* The rows of the table, in the order in which a person would look. */
+static const struct {
+	const char *name;
+	enum pp_kind scope;
+	const char *condition;
+} rows[] = {
+	{"NVIDIA kernel module is open", PP_NODE, "nvidia.flavour == open"},
+	{"GPU can be used for GPUDirect RDMA", PP_GPU, "gpu.gdr_supported == yes"},
+	{"GPU memory can be exported as DMA-BUF", PP_GPU, "gpu.dmabuf_supported == yes"},
+	{"BAR1 covers GPU memory", PP_GPU, "gpu.bar1_covers_memory == yes"},
+	{"hca functions all carry an RDMA device", PP_NODE,
+	 "rdma.functions_without_device is empty"},
+	{"an RDMA device exists", PP_NODE, "node.hcas > 0"},
+	{"a port is ACTIVE", PP_NODE, "node.active_ports > 0"},
+	{"this process may open the hca", PP_HCA, "hca.uverbs_access == yes"},
+	{"libibverbs can register DMA-BUF", PP_NODE, "libibverbs.reg_dmabuf_mr == yes"},
+	{"libibverbs has the hca's provider", PP_HCA, "hca.provider_installed == yes"},
+	{"RDMA core of the kernel takes DMA-BUF", PP_NODE, "kernel.dmabuf_umem == yes"},
+	{"hca's driver takes DMA-BUF in this release", PP_HCA, "hca.dmabuf_by_version == yes"},
+	{"kernel has the peer-memory API", PP_NODE, "kernel.peer_memory_api == yes"},
+	{"nvidia_peermem is loaded", PP_NODE, "nvidia_peermem.loaded == yes"},
+	{"GPU's rail is near (PIX or PXB)", PP_PAIR, "pair.distance ~ PIX|PXB"},
+	{"no bridge redirects the rail's traffic", PP_PAIR, "pair.acs_redirect == no"},
+	{"no IOMMU translates on the rail", PP_PAIR, "pair.translated == no"},
+};
+_Static_assert(PP_ARRAY_LEN(rows) <= PP_PREREQUISITES, "the list holds every row");
+
+/* What all objects of the scope answered. */
+struct poll {
+	unsigned int n, truths[3];
+	const struct pp_fact *open;  /* first that is unknown */
+	const struct pp_fact *value; /* first that is known */
+};
+
+static void ask(struct poll *p, const struct pp_condition *c, const struct pp_facts *facts,
+		const struct pp_object *o)
+{
+	enum pp_truth truth = pp_condition_test(c, facts, o, /* ret_missing= */ NULL);
+	const struct pp_fact *fact = pp_fact_get(o, c->fact);
+
+	p->n++;
+	p->truths[truth]++;
+	if (truth == PP_OPEN && !p->open)
+		p->open = fact;
+	if (truth != PP_OPEN && !p->value)
+		p->value = fact;
+}
+
+static struct poll ask_all(const struct pp_condition *c, const struct pp_facts *facts,
+			   enum pp_kind scope)
+{
+	const struct pp_object *o = NULL;
+	struct poll p = {0};
+
+	while ((o = pp_object_next(facts, scope, o)))
+		if (scope != PP_PAIR || pp_fact_is(o, PP_F_PAIR_RAIL))
+			ask(&p, c, facts, o);
+	return p;
+}
+
+static const char *describe(const struct poll *p, enum pp_kind scope, struct pp_arena *arena)
+{
+	char text[256];
+
+	if (!p->n)
+		return pp_arena_printf(arena, "unknown: no %s",
+				       scope == PP_PAIR ? "rail" : pp_kind_name(scope));
+	if (p->truths[PP_OPEN] == p->n)
+		return pp_arena_str(arena, pp_fact_text(p->open, text, sizeof(text)));
+	if (scope == PP_NODE)
+		return pp_arena_str(arena, pp_fact_text(p->value, text, sizeof(text)));
+	if (!p->truths[PP_OPEN])
+		return pp_arena_printf(arena, "%u of %u", p->truths[PP_TRUE], p->n);
+	return pp_arena_printf(arena, "%u of %u; %u unknown: %s", p->truths[PP_TRUE], p->n,
+			       p->truths[PP_OPEN], p->open ? p->open->why : "not observed");
+}
+
+int pp_prerequisites_examine(const struct pp_facts *facts, struct pp_arena *arena,
+			     struct pp_prerequisites *ret)
+{
+	struct pp_prerequisites all = {.n = PP_ARRAY_LEN(rows)};
+	struct pp_condition c = {0};
+	struct pp_error err;
+
+	for (unsigned int i = 0; i < all.n; i++) {
+		int r = pp_condition_parse(arena, rows[i].scope, rows[i].condition, &c, &err);
+		struct poll p;
+
+		assert(!r); /* the table is ours */
+		(void)r;
+		p = ask_all(&c, facts, rows[i].scope);
+		all.list[i] = (struct pp_prerequisite){
+			.name = rows[i].name,
+			.fact = pp_fact_table[c.fact].key,
+			.state = p.truths[PP_FALSE]		 ? PP_FALSE
+				 : p.truths[PP_OPEN] || p.n == 0 ? PP_OPEN
+								 : PP_TRUE,
+			.value = describe(&p, rows[i].scope, arena),
+			.how = pp_fact_table[c.fact].how,
+		};
+	}
+	if (arena->failed)
+		return -ENOMEM;
+	*ret = all;
+	return 0;
+}
+
+enum { TESTS_MAX = 8 };
+
+/*
+ * Whether peermem's client is registered shows only on kernels that keep memory_peers; where it
+ * does not show, the way stays open and a probe decides.
+ */
+static const char *const way_conditions[PP_WAYS][TESTS_MAX] = {
+	[PP_WAY_DMABUF] = {"nvidia.flavour == open", "gpu.dmabuf_supported == yes",
+			   "libibverbs.reg_dmabuf_mr == yes", "kernel.dmabuf_umem == yes",
+			   "hca.dmabuf_by_version == yes"},
+	[PP_WAY_PEERMEM] = {"nvidia_peermem.loaded == yes", "kernel.peer_memory_api == yes",
+			    "nvidia_peermem.client == yes"},
+	[PP_WAY_NEEDED] = {"gpu.gdr_supported == yes", "hca.rdma_device == yes",
+			   "hca.active_ports > 0", "hca.uverbs_access == yes",
+			   "hca.provider_installed == yes", "pair.distance ~ PIX|PXB|PHB|NODE|SYS"},
+};
+
+struct pp_way_tests {
+	struct pp_condition test[PP_WAYS][TESTS_MAX];
+	unsigned int n[PP_WAYS];
+};
+
+int pp_way_tests_new(struct pp_arena *arena, struct pp_way_tests **ret)
+{
+	struct pp_way_tests *t = pp_arena_alloc(arena, sizeof(*t));
+	struct pp_error err;
+
+	if (!t)
+		return -ENOMEM;
+	for (size_t way = 0; way < PP_WAYS; way++)
+		for (size_t i = 0; i < TESTS_MAX && way_conditions[way][i]; i++) {
+			int r = pp_condition_parse(arena, PP_PAIR, way_conditions[way][i],
+						   &t->test[way][t->n[way]++], &err);
+
+			assert(!r); /* the table is ours */
+			(void)r;
+		}
+	*ret = t;
+	return arena->failed ? -ENOMEM : 0;
+}
+
+enum pp_truth pp_way_test(const struct pp_way_tests *t, enum pp_way way,
+			  const struct pp_facts *facts, const struct pp_object *pair,
+			  const struct pp_condition **ret_decider)
+{
+	const struct pp_condition *decider = NULL;
+	enum pp_truth truth = PP_TRUE, one;
+
+	for (unsigned int i = 0; i < t->n[way] && truth != PP_FALSE; i++) {
+		one = pp_condition_test(&t->test[way][i], facts, pair, /* ret_missing= */ NULL);
+		if (one == PP_TRUE || (one == PP_OPEN && truth == PP_OPEN))
+			continue;
+		truth = one;
+		decider = &t->test[way][i];
+	}
+	if (ret_decider)
+		*ret_decider = decider;
+	return truth;
+}
