@@ -17,7 +17,7 @@
 #include "node/source_store.h"
 #include "base/banned.h"
 
-enum { MAX_ANSWER = 16 << 20 };
+enum { MAX_ANSWER = 16 << 20, MAX_KEPT = 1 << 20 };
 
 struct pp_source {
 	enum pp_source_mode mode;
@@ -241,6 +241,23 @@ int pp_source_read(struct pp_source *s, const char *path, void *buf, size_t size
 	return r;
 }
 
+int pp_source_scan(struct pp_source *s, const char *path, const struct pp_scan *scan)
+{
+	struct pp_buf PP_AUTO_BUF kept = PP_BUF(MAX_KEPT);
+	struct pp_stream in = {.fd = -1};
+	const struct pp_entry *before;
+	int r = pp_path_normal(path) ? s->ops->open(&s->store, path, &in) : -EINVAL;
+
+	if (!r)
+		r = pp_stream_scan(&in, scan, &kept);
+	pp_cleanup_close(&in.fd);
+	/* What was read whole says more than the pieces kept here. */
+	before = s->record ? pp_record_get(s->record, path) : NULL;
+	if (!before || before->kind != PP_ENTRY_FILE)
+		keep(s, PP_ENTRY_FILE, path, pp_buf_text(&kept), kept.len, r);
+	return r;
+}
+
 int pp_source_text(struct pp_source *s, const char *path, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -309,7 +326,10 @@ int pp_source_real(struct pp_source *s, const char *path, char buf[PP_PATH_MAX])
 
 bool pp_source_exists(struct pp_source *s, const char *path)
 {
-	return pp_path_normal(path) && s->ops->exists(&s->store, path);
+	if (!pp_path_normal(path) || !s->ops->exists(&s->store, path))
+		return false;
+	keep(s, PP_ENTRY_DIR, path, NULL, 0, 0);
+	return true;
 }
 
 int pp_source_answer(struct pp_source *s, const char *name, char **ret, size_t *ret_len)

@@ -65,6 +65,36 @@ int pp_source_read(struct pp_source *s, const char *path, void *buf, size_t size
  */
 int pp_source_text(struct pp_source *s, const char *path, char *buf, size_t size);
 
+/*
+ * Reads a file piece by piece, for what is too large to keep (kallsyms, strings in a library).
+ * A recording holds only the pieces that the filter kept, each with its separator, so the same
+ * scan of the recording sees the same pieces and must come to the same facts: a filter keeps
+ * whatever its conclusions rest on, what proves that the file was whole included. The first scan
+ * of a file is the one that is recorded.
+ */
+enum pp_scan_step {
+	PP_SCAN_DROP,
+	PP_SCAN_KEEP,
+	PP_SCAN_LAST, /* keep this one and stop reading */
+};
+
+enum { PP_SCAN_PIECE = 4096 };
+
+struct pp_scan {
+	char separator;	     /* '\n', or '\0' for strings and environ */
+	size_t max;	     /* bytes to read at most */
+	const char *section; /* of an ELF file with this section read only that; NULL: all */
+	/* @piece is NUL-terminated after @len bytes and cut to PP_SCAN_PIECE - 1 of them. */
+	enum pp_scan_step (*filter)(void *arg, const char *piece, size_t len);
+	void *arg;
+};
+
+/*
+ * 0 when everything was read or the filter said PP_SCAN_LAST. On error what the filter saw is
+ * void: -EFBIG (longer than max, or more kept than 1 MiB), others as pp_source_read().
+ */
+int pp_source_scan(struct pp_source *s, const char *path, const struct pp_scan *scan);
+
 /* Names in a directory, sorted, without "." and "..", at most 65536. pp_names_done() frees. */
 struct pp_names {
 	char **name;
@@ -84,6 +114,7 @@ int pp_source_link(struct pp_source *s, const char *path, char *buf, size_t size
  */
 int pp_source_real(struct pp_source *s, const char *path, char buf[PP_PATH_MAX]);
 
+/* Recorded like a listed name, so that a replay knows of it too. */
 bool pp_source_exists(struct pp_source *s, const char *path);
 
 /* Recorded JSON text of an answer (replay only), malloc'ed into *ret. -ENOENT when not recorded. */

@@ -113,7 +113,7 @@ static int read_all(int fd, char *buf, size_t size, size_t *ret_len)
 	return n > 0 ? -EFBIG : n < 0 ? -errno : 0;
 }
 
-static int disk_read(struct pp_store *st, const char *path, void *buf, size_t size, size_t *ret_len)
+static int disk_open(struct pp_store *st, const char *path, struct pp_stream *ret)
 {
 	int r = recorded_error(st, path);
 	int PP_AUTO_CLOSE fd = -1;
@@ -128,7 +128,21 @@ static int disk_read(struct pp_store *st, const char *path, void *buf, size_t si
 		return -errno;
 	if (!S_ISREG(stat.st_mode))
 		return S_ISDIR(stat.st_mode) ? -EISDIR : -EINVAL;
-	return read_all(fd, buf, size, ret_len);
+	*ret = (struct pp_stream){.fd = fd};
+	fd = -1;
+	return 0;
+}
+
+static int disk_read(struct pp_store *st, const char *path, void *buf, size_t size, size_t *ret_len)
+{
+	struct pp_stream in;
+	int r = disk_open(st, path, &in);
+
+	if (r)
+		return r;
+	r = read_all(in.fd, buf, size, ret_len);
+	(void)close(in.fd);
+	return r;
 }
 
 int pp_store_slurp(int fd, size_t max, char **ret, size_t *ret_len)
@@ -267,6 +281,7 @@ static int disk_answer(struct pp_store *st, const char *name, char **ret, size_t
 
 const struct pp_store_ops pp_store_disk = {
 	.read = disk_read,
+	.open = disk_open,
 	.list = disk_list,
 	.link = disk_link,
 	.exists = disk_exists,

@@ -60,8 +60,7 @@ static int get(const struct pp_store *st, const char *path, bool last, char now[
 	return 0;
 }
 
-static int memory_read(struct pp_store *st, const char *path, void *buf, size_t size,
-		       size_t *ret_len)
+static int memory_open(struct pp_store *st, const char *path, struct pp_stream *ret)
 {
 	const struct pp_entry *e = NULL;
 	char now[PP_PATH_MAX];
@@ -73,9 +72,21 @@ static int memory_read(struct pp_store *st, const char *path, void *buf, size_t 
 		return -ENOENT;
 	if (e->kind != PP_ENTRY_FILE)
 		return -EISDIR;
-	*ret_len = e->len < size ? e->len : size;
-	memcpy(buf, e->content, *ret_len);
-	return e->len > size ? -EFBIG : 0;
+	*ret = (struct pp_stream){.fd = -1, .bytes = e->content, .len = e->len};
+	return 0;
+}
+
+static int memory_read(struct pp_store *st, const char *path, void *buf, size_t size,
+		       size_t *ret_len)
+{
+	struct pp_stream in;
+	int r = memory_open(st, path, &in);
+
+	if (r)
+		return r;
+	*ret_len = in.len < size ? in.len : size;
+	memcpy(buf, in.bytes, *ret_len);
+	return in.len > size ? -EFBIG : 0;
 }
 
 /* First entry whose path is not before @path. */
@@ -190,6 +201,7 @@ static int memory_answer(struct pp_store *st, const char *name, char **ret, size
 
 const struct pp_store_ops pp_store_memory = {
 	.read = memory_read,
+	.open = memory_open,
 	.list = memory_list,
 	.link = memory_link,
 	.exists = memory_exists,

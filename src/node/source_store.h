@@ -5,6 +5,9 @@
 #ifndef PP_NODE_SOURCE_STORE_H
 #define PP_NODE_SOURCE_STORE_H
 
+#include <sys/types.h>
+
+#include "base/buf.h"
 #include "node/source.h"
 
 struct pp_store {
@@ -14,8 +17,17 @@ struct pp_store {
 	struct pp_record *tree;	  /* memory */
 };
 
+/* A file being scanned: a descriptor (disk) or bytes (memory, borrowed). */
+struct pp_stream {
+	int fd; /* -1: bytes */
+	const char *bytes;
+	size_t len, pos;
+};
+
 struct pp_store_ops {
 	int (*read)(struct pp_store *st, const char *path, void *buf, size_t size, size_t *ret_len);
+	/* Positioned at the start; the caller closes fd. */
+	int (*open)(struct pp_store *st, const char *path, struct pp_stream *ret);
 	int (*list)(struct pp_store *st, const char *path, struct pp_names *ret);
 	int (*link)(struct pp_store *st, const char *path, char *buf, size_t size);
 	bool (*exists)(struct pp_store *st, const char *path);
@@ -25,6 +37,11 @@ struct pp_store_ops {
 /* A directory, links kept inside it; root_fd -1 is this machine's "/". */
 extern const struct pp_store_ops pp_store_disk;
 extern const struct pp_store_ops pp_store_memory; /* a record */
+
+/* Bytes read, 0 at the end, -errno. */
+ssize_t pp_stream_read(struct pp_stream *in, void *buf, size_t size);
+/* The scan proper; kept pieces are appended to @kept. */
+int pp_stream_scan(struct pp_stream *in, const struct pp_scan *scan, struct pp_buf *kept);
 
 /* Everything of a file descriptor, at most @max bytes (-EFBIG); malloc'ed, NUL-terminated. */
 int pp_store_slurp(int fd, size_t max, char **ret, size_t *ret_len);

@@ -126,6 +126,112 @@ static void test_disk_and_record(void **state)
 	pp_source_free(disk);
 }
 
+struct seen {
+	size_t pieces, bytes, longest;
+	const char *keep, *last;
+};
+
+static enum pp_scan_step note(void *arg, const char *piece, size_t len)
+{
+	struct seen *seen = arg;
+
+	assert_int_equal(piece[len], '\0');
+	seen->pieces++;
+	seen->bytes += len;
+	seen->longest = len > seen->longest ? len : seen->longest;
+	if (seen->last && !strcmp(piece, seen->last))
+		return PP_SCAN_LAST;
+	return seen->keep && strstr(piece, seen->keep) ? PP_SCAN_KEEP : PP_SCAN_DROP;
+}
+
+static int scan(struct pp_source *s, const char *path, size_t max, const char *section,
+		struct seen *seen)
+{
+	const struct pp_scan scan = {.separator = section ? '\0' : '\n',
+				     .max = max,
+				     .section = section,
+				     .filter = note,
+				     .arg = seen};
+
+	seen->pieces = seen->bytes = seen->longest = 0;
+	return pp_source_scan(s, path, &scan);
+}
+
+/* 200000 numbered lines, as large files come: read in parts, pieces across their borders. */
+static void test_scan(void **state)
+{
+	struct seen seen = {.keep = "7777"};
+	struct pp_source *disk, *memory;
+	struct pp_record *record;
+	struct pp_error err;
+	char full[512], text[64];
+	FILE *f;
+
+	(void)state;
+	(void)snprintf(full, sizeof(full), "%s/sys/lines", dir);
+	f = fopen(full, "w");
+	assert_non_null(f);
+	for (int i = 0; i < 200000; i++)
+		assert_true(fprintf(f, "line %d\n", i) > 0);
+	for (int i = 0; i < 3 * PP_SCAN_PIECE; i++)
+		assert_true(fputc('x', f) != EOF);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(pp_source_replay_dir(dir, &disk, &err), 0);
+	assert_int_equal(pp_record_new((size_t)1 << 20, &record), 0);
+	pp_source_set_record(disk, record);
+	assert_int_equal(scan(disk, "/sys/lines", 1 << 20, NULL, &seen), -EFBIG);
+	assert_int_equal(scan(disk, "/sys/lines", 16 << 20, NULL, &seen), 0);
+	assert_int_equal(seen.pieces, 200001);
+	assert_int_equal(seen.longest, PP_SCAN_PIECE - 1);
+	/* 5 and at most 6 digits: sum of "line N" over N, and the cut last piece. */
+	assert_int_equal(seen.bytes,
+			 200000 * 5 + (10 + 90 * 2 + 900 * 3 + 9000 * 4 + 90000 * 5 + 100000 * 6) +
+				 PP_SCAN_PIECE - 1);
+	assert_true(pp_source_exists(disk, "/sys/devices"));
+	pp_source_set_record(disk, NULL);
+	/* The recording holds the kept lines: 47777, 147777 and the like, 38 of them. */
+	assert_int_equal(pp_source_replay_record(record, &memory, &err), 0);
+	assert_int_equal(scan(memory, "/sys/lines", 16 << 20, NULL, &seen), 0);
+	assert_int_equal(seen.pieces, 38);
+	assert_true(pp_source_exists(memory, "/sys/devices"));
+	assert_false(pp_source_exists(memory, "/sys/class"));
+	seen.last = "line 17777";
+	assert_int_equal(scan(memory, "/sys/lines", 16 << 20, NULL, &seen), 0);
+	assert_int_equal(seen.pieces, 2); /* 7777, then the one that ends it */
+	assert_int_equal(scan(memory, "/sys/none", 1, NULL, &seen), -ENOENT);
+	assert_int_equal(scan(disk, "/sys/devices", 1, NULL, &seen), -EISDIR);
+	assert_int_equal(pp_source_text(memory, "/sys/lines", text, sizeof(text)), -EFBIG);
+	pp_source_free(memory);
+	pp_source_free(disk);
+}
+
+/* This very program: its .rodata holds the words below, its .text does not. */
+static void test_scan_section(void **state)
+{
+	struct seen seen = {.keep = "peerpath-mark-in-rodata"};
+	struct pp_record *record;
+	struct pp_source *live;
+	struct pp_error err;
+	char self[PP_PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	(void)state;
+	assert_true(n > 0);
+	self[n] = '\0';
+	assert_int_equal(pp_record_new((size_t)1 << 20, &record), 0);
+	assert_int_equal(pp_source_live(&live, &err), 0);
+	pp_source_set_record(live, record);
+	assert_int_equal(scan(live, self, 64 << 20, ".text", &seen), 0);
+	assert_int_equal(pp_record_get(record, self)->len, 0);
+	pp_record_free(record);
+	assert_int_equal(pp_record_new((size_t)1 << 20, &record), 0);
+	pp_source_set_record(live, record);
+	assert_int_equal(scan(live, self, 64 << 20, ".rodata", &seen), 0);
+	assert_non_null(strstr(pp_record_get(record, self)->content, seen.keep));
+	pp_source_free(live);
+	pp_record_free(record);
+}
+
 static void test_no_tree(void **state)
 {
 	struct pp_source *s;
@@ -217,6 +323,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_disk_and_record),
+		cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_scan_section),
 		cmocka_unit_test(test_no_tree),
 		cmocka_unit_test(test_ask),
 	};
