@@ -62,7 +62,7 @@ static void look_at_process(struct scan *s, DIR *proc, const char *pid_text)
 	    (pid_t)pid == getppid())
 		return;
 	s->processes++;
-	(void)snprintf(path, sizeof(path), "%s/fd", pid_text);
+	(void)snprintf(path, sizeof(path), "%lld/fd", (long long)pid);
 	fd = openat(dirfd(proc), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		/* A process that ended meanwhile holds nothing. */
