@@ -38,6 +38,22 @@ static void node_section(struct pp_view *v)
 	pp_out_close(v->out);
 }
 
+/* False when there is nothing to put into a table: said here, as "none" only when that is known. */
+static bool heading(struct pp_view *v, const char *title, enum pp_kind kind, enum pp_fact_id count)
+{
+	const struct pp_fact *fact = pp_fact_get(v->node->self, count);
+	char text[512];
+
+	pp_out_heading(v->out, title);
+	if (v->node->facts.count[kind] || pp_out_is_json(v->out))
+		return true;
+	if (fact && fact->known)
+		pp_out_raw(v->out, "  none\n");
+	else
+		pp_out_para(v->out, 4, "  %s", pp_fact_text(fact, text, sizeof(text)));
+	return false;
+}
+
 static void gpu_section(struct pp_view *v)
 {
 	static const struct pp_out_column columns[] = {
@@ -47,10 +63,7 @@ static void gpu_section(struct pp_view *v)
 		{"driver", "DRIVER", false}};
 	const struct pp_object *o = NULL;
 
-	pp_out_heading(v->out, "GPUs");
-	if (!v->node->facts.count[PP_GPU])
-		pp_out_raw(v->out, "  none found\n");
-	if (!v->node->facts.count[PP_GPU] && !pp_out_is_json(v->out))
+	if (!heading(v, "GPUs", PP_GPU, PP_F_N_GPUS))
 		return;
 	pp_out_table(v->out, "gpus", columns, PP_ARRAY_LEN(columns));
 	while ((o = pp_object_next(&v->node->facts, PP_GPU, o))) {
@@ -77,10 +90,7 @@ static void hca_section(struct pp_view *v)
 						       {"driver", "DRIVER", false}};
 	const struct pp_object *o = NULL;
 
-	pp_out_heading(v->out, "hcas");
-	if (!v->node->facts.count[PP_HCA])
-		pp_out_raw(v->out, "  none found\n");
-	if (!v->node->facts.count[PP_HCA] && !pp_out_is_json(v->out))
+	if (!heading(v, "hcas", PP_HCA, PP_F_N_HCAS))
 		return;
 	pp_out_table(v->out, "hcas", columns, PP_ARRAY_LEN(columns));
 	while ((o = pp_object_next(&v->node->facts, PP_HCA, o))) {

@@ -18,7 +18,7 @@ static const size_t ARENA_LIMIT = (size_t)64 << 20;
 static pp_collector *const collectors[] = {
 	pp_collect_kernel,   pp_collect_pci,   pp_collect_modules, pp_collect_rdma,
 	pp_collect_hca,	     pp_collect_roce,  pp_collect_gpu,	   pp_collect_limits,
-	pp_collect_software, pp_collect_paths,
+	pp_collect_software, pp_collect_paths, pp_collect_digests,
 };
 
 int pp_node_collect(struct pp_source *src, struct pp_node **ret, struct pp_error *err)

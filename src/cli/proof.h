@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct pp_proof: rules, policy, findings and gates of one collected node, as the verbs that
+ * judge need them. Options --rules, --policy and --keep-going are taken where the verb has them.
+ */
+#ifndef PP_CLI_PROOF_H
+#define PP_CLI_PROOF_H
+
+#include "cli/session.h"
+#include "judge/gate.h"
+
+struct pp_proof {
+	struct pp_rules *rules;
+	struct pp_policy *policy;
+	struct pp_findings findings;
+	struct pp_gates gates;
+};
+
+/* 0, or an exit code after one line on stderr; pp_proof_done() frees either way. */
+int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *ret);
+void pp_proof_done(struct pp_proof *p);
+
+#endif
