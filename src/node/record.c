@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/source.h"
 #include "base/banned.h"
 
-enum { INITIAL_SLOTS = 256 };
+enum { INITIAL_SLOTS = 256, MAX_LINKS = 40 };
 
 struct pp_record {
 	struct pp_arena arena;
@@ -139,8 +140,30 @@ static bool replaces(enum pp_entry_kind fresh, enum pp_entry_kind old)
 	return fresh != PP_ENTRY_DIR;
 }
 
-int pp_record_put(struct pp_record *r, enum pp_entry_kind kind, const char *path,
-		  const void *content, size_t len, int error)
+int pp_record_behind(const struct pp_record *r, const char *path, char ret[PP_PATH_MAX])
+{
+	char dir[PP_PATH_MAX], now[PP_PATH_MAX];
+	const struct pp_entry *e;
+
+	if (strlen(path) >= PP_PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(now, path, strlen(path) + 1);
+	for (int i = 0; i < MAX_LINKS; i++) {
+		e = pp_record_get(r, now);
+		if (!e || e->kind != PP_ENTRY_LINK) {
+			memcpy(ret, now, strlen(now) + 1);
+			return 0;
+		}
+		memcpy(dir, now, strlen(now) + 1);
+		*strrchr(dir, '/') = '\0';
+		if (pp_path_join(dir, e->content, now))
+			return -ENAMETOOLONG;
+	}
+	return -ELOOP;
+}
+
+static int put(struct pp_record *r, enum pp_entry_kind kind, const char *path, const void *content,
+	       size_t len, int error)
 {
 	struct pp_entry fresh = {.kind = kind, .len = len, .error = error};
 	bool answer = kind == PP_ENTRY_ANSWER, known;
@@ -183,6 +206,35 @@ static const struct pp_entry *find(const struct pp_record *r, const char *path, 
 const struct pp_entry *pp_record_get(const struct pp_record *r, const char *path)
 {
 	return find(r, path, false);
+}
+
+static bool is_reading(enum pp_entry_kind kind)
+{
+	return kind == PP_ENTRY_FILE || kind == PP_ENTRY_ERROR;
+}
+
+int pp_record_put(struct pp_record *r, enum pp_entry_kind kind, const char *path,
+		  const void *content, size_t len, int error)
+{
+	const struct pp_entry *known;
+	struct pp_entry old;
+	char behind[PP_PATH_MAX];
+	int err;
+
+	if (kind == PP_ENTRY_ANSWER || !pp_path_normal(path))
+		return put(r, kind, path, content, len, error);
+	known = pp_record_get(r, path);
+	if (known && known->kind == PP_ENTRY_LINK && is_reading(kind))
+		return pp_record_behind(r, path, behind)
+			       ? 0
+			       : put(r, kind, behind, content, len, error);
+	if (!known || !is_reading(known->kind) || kind != PP_ENTRY_LINK)
+		return put(r, kind, path, content, len, error);
+	old = *known; /* its memory belongs to the arena and stays */
+	err = put(r, kind, path, content, len, error);
+	if (err || pp_record_behind(r, path, behind))
+		return err;
+	return put(r, old.kind, behind, old.content, old.len, old.error);
 }
 
 const struct pp_entry *pp_record_answer(const struct pp_record *r, const char *name)

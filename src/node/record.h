@@ -41,10 +41,18 @@ struct pp_record *pp_record_free(struct pp_record *r); /* returns NULL */
 
 /*
  * Adds or replaces by path. A DIR replaces nothing, an ERROR only a DIR or an ERROR. Copies
- * content. 0, -ENOMEM, -EFBIG (the limit), -EINVAL (path not absolute and normalised, or too long).
+ * content. A FILE or an ERROR for what is a link stands behind the link, whichever came first: a
+ * reading follows it. 0, -ENOMEM, -EFBIG (the limit), -EINVAL (path not absolute and normalised, or
+ * too long).
  */
 int pp_record_put(struct pp_record *r, enum pp_entry_kind kind, const char *path,
 		  const void *content, size_t len, int error);
+
+/*
+ * What stands behind @path when the record knows it as a link, through further links: @path
+ * itself when it is none. -ELOOP, -ENAMETOOLONG.
+ */
+int pp_record_behind(const struct pp_record *r, const char *path, char ret[PP_PATH_MAX]);
 
 /* NULL if absent. Borrowed until the record is freed or the path is put again. */
 const struct pp_entry *pp_record_get(const struct pp_record *r, const char *path);

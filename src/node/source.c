@@ -201,6 +201,17 @@ const char *pp_source_name(const struct pp_source *s)
 	return s->name;
 }
 
+int pp_source_set_name(struct pp_source *s, const char *what, const char *path)
+{
+	char *name;
+
+	if (asprintf(&name, "%s%s%s", what, *path ? " " : "", path) < 0)
+		return -ENOMEM;
+	free(s->name);
+	s->name = name;
+	return 0;
+}
+
 void pp_source_set_deadline(struct pp_source *s, pp_ns end)
 {
 	s->deadline = end;
@@ -282,6 +293,8 @@ int pp_source_list(struct pp_source *s, const char *path, struct pp_names *ret)
 	keep(s, PP_ENTRY_DIR, path, NULL, 0, r);
 	if (r || !s->record)
 		return r;
+	if (!pp_record_behind(s->record, path, child))
+		keep(s, PP_ENTRY_DIR, child, NULL, 0, 0);
 	for (size_t i = 0; i < ret->n; i++)
 		if (!pp_path_join(path, ret->name[i], child))
 			keep(s, PP_ENTRY_DIR, child, NULL, 0, 0);
@@ -328,6 +341,7 @@ bool pp_source_exists(struct pp_source *s, const char *path)
 {
 	if (!pp_path_normal(path) || !s->ops->exists(&s->store, path))
 		return false;
+	/* A directory is the weakest entry: it gives way to whatever is read there. */
 	keep(s, PP_ENTRY_DIR, path, NULL, 0, 0);
 	return true;
 }

@@ -40,6 +40,8 @@ enum pp_source_mode pp_source_mode(const struct pp_source *s);
 bool pp_source_may_ask(const struct pp_source *s);
 /* Where from, for people: "live", "root /host", "replay h200.tar.zst". Borrowed. */
 const char *pp_source_name(const struct pp_source *s);
+/* "replay" and the path of the archive that a record came from. -ENOMEM. */
+int pp_source_set_name(struct pp_source *s, const char *what, const char *path);
 
 /*
  * No question to a driver goes on after @end (pp_clock_monotonic(); 0 = no such limit): what is

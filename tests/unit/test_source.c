@@ -232,6 +232,29 @@ static void test_scan_section(void **state)
 	pp_record_free(record);
 }
 
+/* A file read through a link, and the link itself, in either order: neither displaces the other. */
+static void test_record_links(void **state)
+{
+	static const char *const paths[] = {"/lib/a.so.1", "/lib/b.so.1"};
+	struct pp_record *r;
+
+	(void)state;
+	assert_int_equal(pp_record_new((size_t)1 << 20, &r), 0);
+	assert_int_equal(pp_record_put(r, PP_ENTRY_FILE, paths[0], "x", 1, 0), 0);
+	assert_int_equal(pp_record_put(r, PP_ENTRY_LINK, paths[0], "c.so.1.2", 8, 0), 0);
+	assert_int_equal(pp_record_put(r, PP_ENTRY_LINK, paths[1], "../opt/d.so", 11, 0), 0);
+	assert_int_equal(pp_record_put(r, PP_ENTRY_ERROR, paths[1], NULL, 0, -EACCES), 0);
+	assert_string_equal(pp_record_get(r, paths[0])->content, "c.so.1.2");
+	assert_string_equal(pp_record_get(r, "/lib/c.so.1.2")->content, "x");
+	assert_int_equal(pp_record_get(r, paths[1])->kind, PP_ENTRY_LINK);
+	assert_int_equal(pp_record_get(r, "/opt/d.so")->error, -EACCES);
+	/* Links in a circle lose the content, no more. */
+	assert_int_equal(pp_record_put(r, PP_ENTRY_LINK, "/l", "l", 1, 0), 0);
+	assert_int_equal(pp_record_put(r, PP_ENTRY_FILE, "/l", "x", 1, 0), 0);
+	assert_int_equal(pp_record_get(r, "/l")->kind, PP_ENTRY_LINK);
+	pp_record_free(r);
+}
+
 static void test_no_tree(void **state)
 {
 	struct pp_source *s;
@@ -325,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_disk_and_record),
 		cmocka_unit_test(test_scan),
 		cmocka_unit_test(test_scan_section),
+		cmocka_unit_test(test_record_links),
 		cmocka_unit_test(test_no_tree),
 		cmocka_unit_test(test_ask),
 	};
