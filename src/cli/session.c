@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "bundle/replay.h"
 #include "cli/interrupt.h"
 #include "base/banned.h"
 
@@ -33,7 +34,7 @@ int pp_complain(const struct pp_args *args, int code, const char *fmt, ...)
 static int open_source(const struct pp_args *args, struct pp_source **ret, struct pp_error *err)
 {
 	if (pp_args_has(args, "replay"))
-		return pp_source_replay_dir(pp_args_get(args, "replay"), ret, err);
+		return pp_replay_open(pp_args_get(args, "replay"), ret, err);
 	if (pp_args_has(args, "root"))
 		return pp_source_root(pp_args_get(args, "root"), ret, err);
 	return pp_source_live(ret, err);
