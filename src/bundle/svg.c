@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bundle/svg.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/parse.h"
+#include "base/banned.h"
+
+enum { TEXT_BYTES = 1024 };
+
+/* Length of the UTF-8 sequence at @p if XML 1.0 allows its character, else 0. */
+static size_t sequence(const unsigned char *p)
+{
+	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+
+	if (n == 1)
+		return p[0] >= 0x20 && p[0] != 0x7f;
+	if (!n || p[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	/* U+FFFE and U+FFFF are no characters of XML. */
+	return p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe ? 0 : n;
+}
+
+static void escape(struct pp_svg *s, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+
+	while (*p) {
+		size_t n = sequence(p);
+
+		switch (*p) {
+		case '&':
+			pp_buf_str(s->out, "&amp;");
+			break;
+		case '<':
+			pp_buf_str(s->out, "&lt;");
+			break;
+		case '>':
+			pp_buf_str(s->out, "&gt;");
+			break;
+		case '"':
+			pp_buf_str(s->out, "&quot;");
+			break;
+		default:
+			if (n)
+				pp_buf_add(s->out, p, n);
+			else
+				pp_buf_str(s->out, "\xef\xbf\xbd");
+		}
+		p += n ? n : 1;
+	}
+}
+
+void pp_svg_begin(struct pp_svg *s, int width, int height, const char *style, const char *title,
+		  const char *description)
+{
+	pp_buf_printf(s->out,
+		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		      "viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"title desc\">\n"
+		      "<title id=\"title\">",
+		      width, height, width, height);
+	escape(s, title);
+	pp_buf_str(s->out, "</title>\n<desc id=\"desc\">");
+	escape(s, description);
+	pp_buf_printf(s->out, "</desc>\n<style>%s</style>\n", style);
+	pp_buf_printf(s->out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", width,
+		      height);
+}
+
+void pp_svg_end(struct pp_svg *s)
+{
+	pp_buf_str(s->out, "</svg>\n");
+}
+
+void pp_svg_rect(struct pp_svg *s, const char *class_name, int x, int y, int w, int h, int radius)
+{
+	pp_buf_printf(s->out,
+		      "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
+		      "rx=\"%d\"/>\n",
+		      class_name, x, y, w, h, radius);
+}
+
+void pp_svg_line(struct pp_svg *s, const char *class_name, int x1, int y1, int x2, int y2)
+{
+	pp_buf_printf(s->out, "<path class=\"%s\" d=\"M%d %dL%d %d\"/>\n", class_name, x1, y1, x2,
+		      y2);
+}
+
+void pp_svg_elbow(struct pp_svg *s, const char *class_name, int x1, int y1, int bend, int x2,
+		  int y2)
+{
+	pp_buf_printf(s->out, "<path class=\"%s\" d=\"M%d %dH%dV%dH%d\"/>\n", class_name, x1, y1,
+		      bend, y2, x2);
+}
+
+void pp_svg_text(struct pp_svg *s, const char *class_name, int x, int y, const char *fmt, ...)
+{
+	char text[TEXT_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	pp_buf_printf(s->out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class_name, x, y);
+	escape(s, text);
+	pp_buf_str(s->out, "</text>\n");
+}
+
+void pp_svg_group(struct pp_svg *s, const char *tip)
+{
+	pp_buf_str(s->out, "<g><title>");
+	escape(s, tip);
+	pp_buf_str(s->out, "</title>\n");
+}
+
+void pp_svg_group_end(struct pp_svg *s)
+{
+	pp_buf_str(s->out, "</g>\n");
+}
