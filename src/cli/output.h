@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file that the user asks for, or "-" for standard output. Whole or not at all: it is written
+ * under a temporary name beside its place, then renamed.
+ */
+#ifndef PP_CLI_OUTPUT_H
+#define PP_CLI_OUTPUT_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* Replaces a regular file; what exists and is none (a device, a directory) is refused. */
+int pp_output_write(const char *file, const struct pp_buf *content, struct pp_error *err);
+
+#endif
