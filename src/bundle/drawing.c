@@ -31,9 +31,10 @@ struct maker {
 	const struct pp_object **links; /* by PCI index */
 };
 
-static int find_block(struct maker *m, int numa)
+static int find_block(struct maker *m, const struct pp_pci_dev *dev)
 {
 	struct pp_drawing *d = m->d;
+	int numa = dev->numa;
 
 	for (unsigned int i = 0; i < d->n_blocks; i++)
 		if (d->blocks[i].numa == numa)
@@ -41,6 +42,7 @@ static int find_block(struct maker *m, int numa)
 	if (d->n_blocks == d->cap_blocks)
 		return (int)d->n_blocks - 1;
 	d->blocks[d->n_blocks].numa = numa;
+	d->blocks[d->n_blocks].cpus = dev->local_cpus;
 	d->blocks[d->n_blocks].package = -1;
 	if (numa >= 0 && (unsigned int)numa < m->pci->n_node_package)
 		d->blocks[d->n_blocks].package = m->pci->node_package[numa];
@@ -90,7 +92,7 @@ static int host_of(struct maker *m, const struct pp_pci_dev *dev)
 	i = add_item(m, PP_ITEM_HOST, -1, -1);
 	if (!i)
 		return -1;
-	i->block = find_block(m, dev->numa);
+	i->block = find_block(m, dev);
 	if (dev->host_bridge < 0) {
 		i->title = "place unknown";
 		i->subtitle = "no path to it";

@@ -8,6 +8,8 @@
 
 #include "base/banned.h"
 
+#define DOT " \xc2\xb7 "
+
 static void sentence(struct pp_drawing *d, bool fault, const char *text)
 {
 	if (fault && d->n_faults < d->cap_sentences)
@@ -113,17 +115,15 @@ void pp_note_gpu(struct pp_drawing *d, struct pp_item *i, const struct pp_object
 	int64_t index = pp_fact_int_or(o, PP_F_GPU_INDEX, -1);
 	int64_t bar1 = pp_fact_int_or(o, PP_F_GPU_BAR1_TOTAL, 0) >> 20;
 	const struct pp_fact *covers = pp_fact_get(o, PP_F_GPU_BAR1_COVERS);
-	char bdf[PP_BDF_TEXT], name[160];
+	const char *product = pp_fact_str_or(o, PP_F_GPU_NAME, "");
+	char bdf[PP_BDF_TEXT], name[160], number[24] = "";
 
 	(void)pp_bdf_format(&d->node->pci.dev[i->pci].bdf, bdf);
 	if (index >= 0)
-		i->title = pp_arena_printf(&d->arena, "GPU %" PRId64 "  %s", index,
-					   pp_fact_str_or(o, PP_F_GPU_NAME, ""));
-	else
-		i->title =
-			pp_arena_printf(&d->arena, "GPU  %s", pp_fact_str_or(o, PP_F_GPU_NAME, ""));
+		(void)snprintf(number, sizeof(number), " %" PRId64, index);
+	i->title = pp_arena_printf(&d->arena, "GPU%s%s%s", number, *product ? DOT : "", product);
 	if (bar1 > 0)
-		i->subtitle = pp_arena_printf(&d->arena, "%s  BAR1 %" PRId64 " %s", bdf,
+		i->subtitle = pp_arena_printf(&d->arena, "%s" DOT "BAR1 %" PRId64 " %s", bdf,
 					      bar1 >= 1024 ? bar1 >> 10 : bar1,
 					      bar1 >= 1024 ? "GiB" : "MiB");
 	else
@@ -179,9 +179,10 @@ void pp_note_hca(struct pp_drawing *d, struct pp_item *i, const struct pp_object
 	(void)pp_bdf_format(&d->node->pci.dev[i->pci].bdf, bdf);
 	i->title = pp_arena_printf(&d->arena, "%s", o->name ? o->name : "hca");
 	if (p.rate_mbps > 0)
-		i->title = pp_arena_printf(&d->arena, "%s  %" PRId64 " Gb/s %s", i->title,
+		i->title = pp_arena_printf(&d->arena, "%s" DOT "%" PRId64 " Gb/s %s", i->title,
 					   p.rate_mbps / 1000, p.layer ? p.layer : "");
-	i->subtitle = pp_arena_printf(&d->arena, "%s  %s", bdf, p.state ? p.state : "");
+	i->subtitle = pp_arena_printf(&d->arena, "%s%s%s", bdf, p.state ? DOT : "",
+				      p.state ? p.state : "");
 	note_link(d, i, link);
 	(void)name_of(d, i, name, sizeof(name));
 	if (lacks_device(o)) {
@@ -309,20 +310,42 @@ void pp_note_rails(struct pp_drawing *d)
 		note_rail(d, n);
 }
 
+/* A GPU without a rail: a fault only where it is known that no hca was chosen for it. */
+static void note_lonely(struct pp_drawing *d, struct pp_item *gpu)
+{
+	const struct pp_object *p = NULL;
+	const struct pp_fact *rail;
+	bool known = false;
+	char name[160];
+
+	(void)name_of(d, gpu, name, sizeof(name));
+	while ((p = pp_object_next(&d->node->facts, PP_PAIR, p))) {
+		rail = p->parent == gpu->object ? pp_fact_get(p, PP_F_PAIR_RAIL) : NULL;
+		known |= rail && rail->known;
+		if (rail && !rail->known) {
+			unknown(d, "the rail of GPU %s: %s", name, rail->why);
+			return;
+		}
+	}
+	if (!known) {
+		unknown(d, "the rail of GPU %s: there is no hca that could be looked at", name);
+		return;
+	}
+	note(gpu, "no rail");
+	fault(d, "GPU %s has no rail", name);
+}
+
 void pp_note_node(struct pp_drawing *d)
 {
 	const unsigned int *count = d->node->facts.count;
-	char name[160];
 
 	for (unsigned int k = 0; k < d->n; k++) {
 		struct pp_item *i = &d->items[k];
 
 		if (i->kind == PP_ITEM_GROUP)
 			finish_group(d, i);
-		if (i->kind == PP_ITEM_GPU && i->rail < 0) {
-			note(i, "no rail");
-			fault(d, "GPU %s has no rail", name_of(d, i, name, sizeof(name)));
-		}
+		if (i->kind == PP_ITEM_GPU && i->rail < 0)
+			note_lonely(d, i);
 	}
 	if (d->node->pci.why)
 		unknown(d, "the PCI tree: %s", d->node->pci.why);

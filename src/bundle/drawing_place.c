@@ -87,7 +87,8 @@ static bool group_children(struct placer *p)
 static int place(struct placer *p, int item, int x, int y, int leaf_x)
 {
 	struct pp_item *i = &p->d->items[item];
-	int top = y, child = -1;
+	const struct pp_item *first, *last;
+	int top = y, child;
 
 	i->w = is_leaf(i) ? PP_SHAPE_LEAF_W : PP_SHAPE_NODE_W;
 	i->h = item_height(i);
@@ -100,11 +101,9 @@ static int place(struct placer *p, int item, int x, int y, int leaf_x)
 		child = p->children[p->first[item] + k];
 		y = place(p, child, x + PP_SHAPE_NODE_W + PP_SHAPE_LINE_W, y, leaf_x);
 	}
-	child = p->children[p->first[item]];
-	i->y = (p->d->items[child].y + p->d->items[child].h / 2 + y - PP_SHAPE_GAP -
-		p->d->items[p->children[p->first[item] + p->count[item] - 1]].h / 2) /
-		       2 -
-	       i->h / 2;
+	first = &p->d->items[p->children[p->first[item]]];
+	last = &p->d->items[p->children[p->first[item] + p->count[item] - 1]];
+	i->y = (first->y + first->h / 2 + last->y + last->h / 2) / 2 - i->h / 2;
 	if (i->y < top)
 		i->y = top;
 	return y;

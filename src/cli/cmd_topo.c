@@ -3,7 +3,24 @@
  * peerpath topo: a dispatcher; each part of the picture has a file of its own (topo_*.c).
  */
 #include "cli/topo.h"
+
+#include <string.h>
+
 #include "base/banned.h"
+
+/* A drawing or a layout that goes to standard output stands there alone. */
+static bool writes_stdout(const struct pp_args *args)
+{
+	static const char *const options[] = {"svg", "expect-write"};
+	const char *file;
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(options); i++) {
+		file = pp_args_get(args, options[i]);
+		if (file && !strcmp(file, "-"))
+			return true;
+	}
+	return false;
+}
 
 int pp_cmd_topo(const struct pp_args *args)
 {
@@ -14,6 +31,14 @@ int pp_cmd_topo(const struct pp_args *args)
 	if (pp_args_has(args, "smi"))
 		return pp_topo_smi(args, pp_args_get(args, "smi"));
 	code = pp_session_open(args, false, &s);
+	if (!code && pp_args_has(args, "svg"))
+		code = pp_topo_svg(&s, pp_args_get(args, "svg"));
+	if (!code && pp_args_has(args, "expect-write"))
+		code = pp_topo_expect_write(&s, pp_args_get(args, "expect-write"));
+	if (!code && pp_args_has(args, "expect"))
+		return pp_session_close(&s, pp_topo_expect(&s, pp_args_get(args, "expect")));
+	if (writes_stdout(args))
+		return pp_session_close(&s, code);
 	if (!code)
 		code = pp_topo_members(&s, &t);
 	if (!code) {

@@ -42,4 +42,11 @@ void pp_topo_json(struct pp_out *o, const struct pp_topo *t);
 int pp_topo_smi(const struct pp_args *args, const char *file);
 int pp_topo_nccl_xml(const struct pp_args *args, const char *file);
 
+/* Draws the machine into @file ("-": standard output); returns an exit code. */
+int pp_topo_svg(const struct pp_session *s, const char *file);
+/* Compares with the planned layout in @file and adds its document; returns an exit code. */
+int pp_topo_expect(const struct pp_session *s, const char *file);
+/* Writes the present layout into @file; returns an exit code. */
+int pp_topo_expect_write(const struct pp_session *s, const char *file);
+
 #endif

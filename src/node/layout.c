@@ -113,10 +113,9 @@ static int open_section(struct reader *r, const char *section, unsigned int line
 	return *name ? pp_error_set(err, -EINVAL, "[%s] takes no name", kind) : 0;
 }
 
-static int take_count(struct pp_layout *l, const char *key, const char *value,
-		      struct pp_error *err)
+static int take_count(struct pp_layout *l, const char *key, const char *value, struct pp_error *err)
 {
-	int64_t *to = !strcmp(key, "gpus") ? &l->gpus
+	int64_t *to = !strcmp(key, "gpus")   ? &l->gpus
 		      : !strcmp(key, "hcas") ? &l->hcas
 					     : &l->numa_nodes;
 
@@ -150,8 +149,9 @@ static int take_link(struct reader *r, const char *key, const char *value, struc
 	int n = to == &r->link->width ? pp_pci_width_parse(text) : pp_pci_speed_parse(text);
 
 	if (n <= 0)
-		return pp_error_set(err, -EINVAL, "%s: '%s' is none; e.g. width = 16, speed = 32GT/s",
-				    key, value);
+		return pp_error_set(err, -EINVAL,
+				    "%s: '%s' is none; e.g. width = 16, speed = 32GT/s", key,
+				    value);
 	*to = n;
 	return 0;
 }

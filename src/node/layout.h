@@ -40,9 +40,9 @@ struct pp_layout {
 };
 
 struct pp_layout_row {
-	const char *what;  /* "rail r0: distance" */
+	const char *what; /* "rail r0: distance" */
 	const char *planned, *found;
-	const char *note; /* why unknown, or what the difference means; NULL */
+	const char *note;	 /* why unknown, or what the difference means; NULL */
 	enum pp_verdict verdict; /* pass, degraded, unknown */
 };
 

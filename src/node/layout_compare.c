@@ -176,7 +176,8 @@ static const char *rail_now(struct comparer *c, const struct pp_object *gpu)
 
 	while ((p = pp_object_next(&c->n->facts, PP_PAIR, p)))
 		if (p->parent == gpu && p->peer && pp_fact_is(p, PP_F_PAIR_RAIL))
-			return pp_arena_printf(c->a, "%s%s%s", p->peer->id, p->peer->name ? " " : "",
+			return pp_arena_printf(c->a, "%s%s%s", p->peer->id,
+					       p->peer->name ? " " : "",
 					       p->peer->name ? p->peer->name : "");
 	return "none";
 }
@@ -307,7 +308,8 @@ static void compare_acs(struct comparer *c)
 		if (!pp_fact_is(p, PP_F_PAIR_RAIL))
 			continue;
 		seen++;
-		what = pp_arena_printf(c->a, "ACS redirect, GPU %s", p->parent ? p->parent->id : "");
+		what = pp_arena_printf(c->a, "ACS redirect, GPU %s",
+				       p->parent ? p->parent->id : "");
 		if (!f || !f->known)
 			add(c, PP_UNKNOWN, what, planned, "unknown",
 			    f ? f->why : pp_fact_table[PP_F_PAIR_ACS_REDIRECT].how);
