@@ -141,18 +141,34 @@ static int take_rail(struct reader *r, const char *key, const char *value, struc
 	return 0;
 }
 
+/* "x16" and "32GT/s" are how people write what sysfs calls 16 and "32.0 GT/s PCIe". */
+static int link_number(const char *key, const char *value)
+{
+	size_t digits = strspn(value, "0123456789.");
+	char text[32];
+
+	if (!strcmp(key, "width"))
+		return pp_pci_width_parse(*value == 'x' ? value + 1 : value);
+	if (!strncmp(value + digits, "GT/s", 4) && digits < 8) {
+		memcpy(text, value, digits);
+		memcpy(text + digits, " GT/s", sizeof(" GT/s"));
+		return value[digits + 4] ? -1 : pp_pci_speed_parse(text);
+	}
+	return pp_pci_speed_parse(value);
+}
+
 static int take_link(struct reader *r, const char *key, const char *value, struct pp_error *err)
 {
-	int *to = !strcmp(key, "width") ? &r->link->width : &r->link->speed_mts;
-	/* "x16" is how people write a width. */
-	const char *text = to == &r->link->width && *value == 'x' ? value + 1 : value;
-	int n = to == &r->link->width ? pp_pci_width_parse(text) : pp_pci_speed_parse(text);
+	int n = link_number(key, value);
 
 	if (n <= 0)
 		return pp_error_set(err, -EINVAL,
 				    "%s: '%s' is none; e.g. width = 16, speed = 32GT/s", key,
 				    value);
-	*to = n;
+	if (!strcmp(key, "width"))
+		r->link->width = n;
+	else
+		r->link->speed_mts = n;
 	return 0;
 }
 
