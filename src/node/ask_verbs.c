@@ -103,7 +103,9 @@ static void query(struct pp_json *data, const struct pp_verbs *v, struct ibv_dev
 			attr.fw_ver[sizeof(attr.fw_ver) - 1] = '\0';
 			pp_json_str(data, "fw_ver", attr.fw_ver);
 			pp_json_i64(data, "vendor_part_id", attr.vendor_part_id);
-			pp_json_u64(data, "max_mr_size", attr.max_mr_size);
+			/* mlx5 says 2^64-1, which no reader of JSON integers takes. */
+			pp_json_u64(data, "max_mr_size",
+				    attr.max_mr_size > INT64_MAX ? INT64_MAX : attr.max_mr_size);
 			pp_json_i64(data, "max_mr", attr.max_mr);
 			query_ports(data, v, context, attr.phys_port_cnt);
 		}
