@@ -25,6 +25,8 @@
 enum { MAX_ANSWER = 16 << 20, READ_SIZE = 16384, REAP_TRIES = 20 };
 
 static const pp_ns DEFAULT_DEADLINE = 5 * PP_SECOND;
+/* A helper that goes on naming calls may take this many deadlines in all. */
+enum { MAX_DEADLINES = 6 };
 
 /* In the helper only: where pp_ask_doing() reports. -1 in the parent. */
 static int doing_fd = -1;
@@ -37,6 +39,7 @@ struct reply {
 	enum outcome outcome;
 	struct pp_buf data; /* the data object's text */
 	char doing[128];    /* last call named */
+	pp_ns since;	    /* when it was named */
 	char detail[256];
 };
 
@@ -96,10 +99,12 @@ static bool drain(struct reply *reply, struct pollfd fds[2], pp_ns left)
 		return errno == EINTR;
 	if (fds[1].revents) {
 		n = read(fds[1].fd, part, sizeof(reply->doing));
-		if (n == (ssize_t)sizeof(reply->doing))
+		if (n == (ssize_t)sizeof(reply->doing)) {
 			memcpy(reply->doing, part, sizeof(reply->doing));
-		else
+			reply->since = pp_clock_monotonic();
+		} else {
 			fds[1].fd = -1;
+		}
 		return true;
 	}
 	if (!fds[0].revents)
@@ -124,13 +129,13 @@ static int reap(pid_t pid)
 	return -1;
 }
 
-static void blame(struct reply *reply, const struct pp_question *q, int status, pp_ns limit)
+static void blame(struct reply *reply, const struct pp_question *q, int status, pp_ns waited)
 {
 	const char *call = reply->doing[0] ? reply->doing : q->name;
 
 	if (reply->outcome == TIMEOUT)
 		(void)snprintf(reply->detail, sizeof(reply->detail), "%s did not return in %lld ms",
-			       call, (long long)(limit / PP_MILLISECOND));
+			       call, (long long)(waited / PP_MILLISECOND));
 	else if (status == -1)
 		(void)snprintf(reply->detail, sizeof(reply->detail), "%s: its process does not end",
 			       call);
@@ -157,9 +162,13 @@ static int pipes(int out[2], int doing[2])
 	return 0;
 }
 
-static int run_helper(const struct pp_question *q, pp_ns limit, struct reply *reply)
+/*
+ * @limit holds for one call (initialising eight GPUs one after the other is slow, not stuck), or
+ * for everything when the helper names no calls; @end for the question.
+ */
+static int run_helper(const struct pp_question *q, pp_ns limit, pp_ns end, struct reply *reply)
 {
-	pp_ns end = pp_clock_monotonic() + limit, left = limit;
+	pp_ns left = limit, now;
 	int out[2], doing[2], status, r = pipes(out, doing);
 	struct pollfd fds[2];
 	pid_t pid;
@@ -175,8 +184,11 @@ static int run_helper(const struct pp_question *q, pp_ns limit, struct reply *re
 	(void)close(doing[1]);
 	fds[0] = (struct pollfd){.fd = out[0], .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = doing[0], .events = POLLIN};
-	while (!r && left > 0 && drain(reply, fds, left))
-		left = end - pp_clock_monotonic();
+	reply->since = pp_clock_monotonic();
+	while (!r && left > 0 && drain(reply, fds, left)) {
+		now = pp_clock_monotonic();
+		left = reply->since + limit < end ? reply->since + limit - now : end - now;
+	}
 	(void)close(out[0]);
 	(void)close(doing[0]);
 	if (r)
@@ -185,7 +197,7 @@ static int run_helper(const struct pp_question *q, pp_ns limit, struct reply *re
 		(void)kill(pid, SIGKILL);
 		reply->outcome = TIMEOUT;
 		(void)reap(pid);
-		blame(reply, q, 0, limit);
+		blame(reply, q, 0, reply->since + limit < end ? limit : end - reply->since);
 		return 0;
 	}
 	status = reap(pid);
@@ -196,7 +208,7 @@ static int run_helper(const struct pp_question *q, pp_ns limit, struct reply *re
 		return 0;
 	}
 	reply->outcome = CRASHED;
-	blame(reply, q, status, limit);
+	blame(reply, q, status, 0);
 	return 0;
 }
 
@@ -224,7 +236,9 @@ static json_t *ask_live(struct pp_source *s, const struct pp_question *q)
 	json_t *doc;
 	int r;
 
-	if (end && end - start < limit)
+	if (!end || start + MAX_DEADLINES * limit < end)
+		end = start + MAX_DEADLINES * limit;
+	if (end - start < limit)
 		limit = end - start;
 	if (limit <= 0) {
 		(void)snprintf(reply.detail, sizeof(reply.detail),
@@ -233,7 +247,7 @@ static json_t *ask_live(struct pp_source *s, const struct pp_question *q)
 		(void)snprintf(reply.detail, sizeof(reply.detail),
 			       "not asked: the root is not the tree of this running kernel");
 	} else {
-		r = run_helper(q, limit, &reply);
+		r = run_helper(q, limit, end, &reply);
 		if (r)
 			(void)snprintf(reply.detail, sizeof(reply.detail), "no helper process: %s",
 				       pp_errno_text(r, text, sizeof(text)));

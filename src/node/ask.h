@@ -29,7 +29,11 @@ struct pp_question {
 	 */
 	int (*run)(struct pp_json *data, const void *arg, struct pp_error *err);
 	const void *arg;
-	pp_ns deadline; /* relative; 0 = 5 s */
+	/*
+	 * For each call that is named by pp_ask_doing(); for everything when none is. 0 = 5 s.
+	 * The whole question ends after six deadlines.
+	 */
+	pp_ns deadline;
 };
 
 struct pp_answer {

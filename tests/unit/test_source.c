@@ -305,6 +305,53 @@ static int crashes(struct pp_json *data, const void *arg, struct pp_error *err)
 	return 0;
 }
 
+/* @arg: how many calls of 60 ms it names. */
+static int goes_on(struct pp_json *data, const void *arg, struct pp_error *err)
+{
+	const int *calls = arg;
+	char call[32];
+
+	(void)data;
+	(void)err;
+	for (int i = 0; i < *calls; i++) {
+		(void)snprintf(call, sizeof(call), "call %d", i);
+		pp_ask_doing(call);
+		(void)usleep(60 * 1000);
+	}
+	return 0;
+}
+
+/* The deadline is each call's; the question has six of them, and ends with the run's. */
+static void test_ask_slow(void **state)
+{
+	static const int few = 5, many = 1000;
+	struct pp_question q = {
+		.name = "t", .run = goes_on, .arg = &few, .deadline = 200 * PP_MILLISECOND};
+	struct pp_source *live;
+	struct pp_answer a;
+	struct pp_error err;
+	pp_ns before = pp_clock_monotonic();
+
+	(void)state;
+	assert_int_equal(pp_source_live(&live, &err), 0);
+	assert_int_equal(pp_ask(live, &q, &a), 0);
+	assert_true(a.answered);
+	pp_answer_done(&a);
+	q.arg = &many;
+	assert_int_equal(pp_ask(live, &q, &a), 0);
+	assert_false(a.answered);
+	assert_non_null(strstr(a.detail, "did not return in"));
+	pp_answer_done(&a);
+	assert_in_range(pp_clock_monotonic() - before, 1500 * PP_MILLISECOND, 4 * PP_SECOND);
+	before = pp_clock_monotonic();
+	pp_source_set_deadline(live, before + 300 * PP_MILLISECOND);
+	assert_int_equal(pp_ask(live, &q, &a), 0);
+	assert_false(a.answered);
+	pp_answer_done(&a);
+	assert_in_range(pp_clock_monotonic() - before, 300 * PP_MILLISECOND, 1 * PP_SECOND);
+	pp_source_free(live);
+}
+
 static void ask(int (*run)(struct pp_json *, const void *, struct pp_error *),
 		struct pp_answer *answer)
 {
@@ -345,12 +392,10 @@ static void test_ask(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_disk_and_record),
-		cmocka_unit_test(test_scan),
-		cmocka_unit_test(test_scan_section),
-		cmocka_unit_test(test_record_links),
-		cmocka_unit_test(test_no_tree),
-		cmocka_unit_test(test_ask),
+		cmocka_unit_test(test_disk_and_record), cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_scan_section),	cmocka_unit_test(test_record_links),
+		cmocka_unit_test(test_no_tree),		cmocka_unit_test(test_ask),
+		cmocka_unit_test(test_ask_slow),
 	};
 
 	return cmocka_run_group_tests_name("source", tests, setup, teardown);
