@@ -30,6 +30,8 @@ int pp_cmd_topo(const struct pp_args *args)
 
 	if (pp_args_has(args, "smi"))
 		return pp_topo_smi(args, pp_args_get(args, "smi"));
+	if (pp_args_has(args, "nccl-xml"))
+		return pp_topo_nccl_xml(args, pp_args_get(args, "nccl-xml"));
 	code = pp_session_open(args, false, &s);
 	if (!code && pp_args_has(args, "svg"))
 		code = pp_topo_svg(&s, pp_args_get(args, "svg"));

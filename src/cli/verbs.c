@@ -27,6 +27,8 @@ static const struct pp_option identity_options[] = {
 static const struct pp_option topo_options[] = {
 	{"device", 'd', "BDF", "add a PCI function to the matrix; may be repeated", NULL},
 	{"smi", 0, "FILE", "read a pasted matrix of nvidia-smi instead; - is standard input", NULL},
+	{"nccl-xml", 0, "FILE", "judge an NCCL topology file by NCCL's rules; - is standard input",
+	 NULL},
 	{"svg", 0, "FILE", "draw the machine as SVG into FILE; - is standard output", NULL},
 	{"expect", 0, "FILE", "compare with the planned layout in FILE", NULL},
 	{"expect-write", 0, "FILE", "write this machine's layout, to be expected elsewhere", NULL},
