@@ -217,12 +217,18 @@ static json_t *document(const struct pp_question *q, const struct reply *reply, 
 {
 	json_t *data = NULL;
 	const char *failure;
+	enum outcome outcome = reply->outcome;
 
-	if (reply->outcome == ANSWERED || reply->outcome == FAILED)
+	if (outcome == ANSWERED || outcome == FAILED)
 		data = json_loadb(pp_buf_text(&reply->data), reply->data.len, 0, NULL);
 	failure = pp_answer_str(data, "failure");
+	/* What cannot be read back (an integer over 63 bits) was not answered. */
+	if (outcome == ANSWERED && !data) {
+		outcome = FAILED;
+		failure = "the helper's answer is not well-formed JSON";
+	}
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:o}", "schema", "peerpath.answer/1", "name",
-			 q->name, "outcome", outcomes[reply->outcome], "detail",
+			 q->name, "outcome", outcomes[outcome], "detail",
 			 failure ? failure : reply->detail, "took_ms",
 			 (json_int_t)(took / PP_MILLISECOND), "data", data ? data : json_null());
 }

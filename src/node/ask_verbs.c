@@ -80,7 +80,7 @@ static void query_ports(struct pp_json *data, const struct pp_verbs *v, struct i
 		pp_json_i64(data, "port", i);
 		pp_json_i64(data, "state", port.state);
 		pp_json_i64(data, "active_mtu", pp_verbs_mtu(port.active_mtu));
-		pp_json_u64(data, "max_msg_bytes", port.max_msg_sz);
+		pp_json_i64(data, "max_msg_bytes", port.max_msg_sz);
 		pp_json_end_object(data);
 	}
 	pp_json_end_array(data);

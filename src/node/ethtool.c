@@ -121,7 +121,8 @@ static int stats_of(struct pp_json *data, int fd, const char *netdev)
 	pp_json_object(data, "stats");
 	for (uint32_t i = 0; i < n; i++) {
 		memcpy(name, names->data + (size_t)i * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
-		if (pp_ethtool_wanted(name))
+		/* Beyond 63 bits is no count of anything, and would spoil the whole answer. */
+		if (pp_ethtool_wanted(name) && values->data[i] <= INT64_MAX)
 			pp_json_u64(data, name, values->data[i]);
 	}
 	pp_json_end_object(data);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A libibverbs.so.1 whose one device does what the environment variable PP_FAKE_VERBS says, for
+ * tests of programs that load libibverbs. Symbol versions are rdma-core's. Words, joined by commas:
+ *
+ *   list-blocks list-crashes no-devices open-eacces open-blocks
+ *   reg-enomem dmabuf-<errno> dmabuf-blocks dmabuf-succeeds stale-errno
+ *
+ * Without a word everything works, and a DMA-BUF descriptor of -1 is refused with EBADF.
+ */
+#include <infiniband/verbs.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#undef ibv_query_port
+#undef ibv_reg_mr
+
+#define EXPORT __attribute__((visibility("default")))
+
+static struct ibv_device device = {.name = "fake_0", .dev_name = "uverbs7"};
+static struct ibv_context context = {.device = &device};
+static struct ibv_pd pd = {.context = &context};
+
+static const char *behaviour(const char *word)
+{
+	const char *all = getenv("PP_FAKE_VERBS");
+	size_t len = strlen(word);
+
+	for (const char *p = all ? all : ""; *p; p += strcspn(p, ","), p += *p == ',')
+		if (!strncmp(p, word, len) && (!p[len] || p[len] == ',' || word[len - 1] == '-'))
+			return p + len;
+	return NULL;
+}
+
+static void block(void)
+{
+	for (;;)
+		(void)pause();
+}
+
+EXPORT struct ibv_device **ibv_get_device_list(int *n)
+{
+	struct ibv_device **list = calloc(2, sizeof(*list));
+
+	if (behaviour("list-blocks"))
+		block();
+	if (behaviour("list-crashes")) {
+		/* A sanitizer's handler would report it and exit: this is a crash of a library. */
+		(void)signal(SIGSEGV, SIG_DFL);
+		(void)raise(SIGSEGV);
+	}
+	if (list && !behaviour("no-devices"))
+		list[0] = &device;
+	*n = list && list[0];
+	return list;
+}
+
+EXPORT void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+EXPORT const char *ibv_get_device_name(struct ibv_device *d)
+{
+	return d->name;
+}
+
+EXPORT struct ibv_context *ibv_open_device(struct ibv_device *d)
+{
+	(void)d;
+	if (behaviour("open-blocks"))
+		block();
+	if (behaviour("open-eacces")) {
+		errno = EACCES;
+		return NULL;
+	}
+	return &context;
+}
+
+EXPORT int ibv_close_device(struct ibv_context *c)
+{
+	return c == &context ? 0 : EINVAL;
+}
+
+EXPORT int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
+{
+	(void)c;
+	*attr = (struct ibv_device_attr){.fw_ver = "99.1.2",
+					 .max_mr_size = UINT64_MAX,
+					 .max_mr = 1024,
+					 .vendor_part_id = 4129,
+					 .phys_port_cnt = 1};
+	return 0;
+}
+
+/* Writes what rdma-core's writes: the members up to flags. */
+EXPORT int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	struct ibv_port_attr full = {.state = IBV_PORT_ACTIVE,
+				     .max_mtu = IBV_MTU_4096,
+				     .active_mtu = IBV_MTU_1024,
+				     .link_layer = IBV_LINK_LAYER_ETHERNET,
+				     .max_msg_sz = 1U << 30};
+
+	(void)c;
+	if (port != 1)
+		return EINVAL;
+	memcpy((void *)attr, &full, offsetof(struct ibv_port_attr, port_cap_flags2));
+	return 0;
+}
+
+EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
+{
+	(void)c;
+	if (behaviour("stale-errno"))
+		errno = EBADF;
+	return &pd;
+}
+
+EXPORT int ibv_dealloc_pd(struct ibv_pd *p)
+{
+	return p == &pd ? 0 : EINVAL;
+}
+
+EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *p, void *addr, size_t len, int access)
+{
+	struct ibv_mr *mr;
+
+	if (behaviour("reg-enomem") || p != &pd || !addr || !len ||
+	    access != IBV_ACCESS_LOCAL_WRITE) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	mr = calloc(1, sizeof(*mr));
+	return mr;
+}
+
+EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	free(mr);
+	return 0;
+}
+
+#ifdef FAKE_DMABUF
+EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *p, uint64_t offset, size_t len,
+					uint64_t iova, int fd, int access)
+{
+	const char *number = behaviour("dmabuf-");
+	int code = number ? (int)strspn(number, "0123456789") : 0;
+
+	if (behaviour("dmabuf-blocks"))
+		block();
+	if (behaviour("dmabuf-succeeds"))
+		return calloc(1, sizeof(struct ibv_mr));
+	if (behaviour("stale-errno"))
+		return NULL; /* fails and leaves errno alone */
+	errno = EBADF;
+	if (p != &pd || offset || iova || fd != -1 || len != (size_t)sysconf(_SC_PAGESIZE) ||
+	    access != IBV_ACCESS_LOCAL_WRITE)
+		errno = EDOM; /* not the probe that was agreed */
+	else if (code) {
+		for (errno = 0; code; code--)
+			errno = errno * 10 + (*number++ - '0');
+	}
+	return NULL;
+}
+#endif
