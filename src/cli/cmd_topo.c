@@ -22,6 +22,25 @@ static bool writes_stdout(const struct pp_args *args)
 	return false;
 }
 
+static void write_all(const struct pp_session *s, const struct pp_topo *t)
+{
+	struct pp_view v = PP_VIEW(s->out, s->node);
+
+	pp_out_document(s->out, "peerpath.topo/1");
+	if (!t->n)
+		pp_out_para(s->out, 2, "  %s",
+			    s->node->pci.why ? s->node->pci.why
+					     : "No GPU and no hca on the PCI bus.");
+	pp_topo_rails(&v, t);
+	pp_topo_matrix(s->out, t);
+	pp_topo_routes(&v);
+	pp_topo_choices(&v, t);
+	pp_topo_links(&v);
+	pp_topo_pinning(&v, t);
+	pp_topo_json(s->out, t);
+	pp_view_unknown(&v);
+}
+
 int pp_cmd_topo(const struct pp_args *args)
 {
 	struct pp_topo PP_CLEANUP(pp_topo_done) t = {0};
@@ -44,9 +63,8 @@ int pp_cmd_topo(const struct pp_args *args)
 	if (!code)
 		code = pp_topo_members(&s, &t);
 	if (!code) {
-		pp_out_document(s.out, "peerpath.topo/1");
-		pp_topo_matrix(s.out, &t);
-		pp_topo_json(s.out, &t);
+		write_all(&s, &t);
+		code = s.node->pci.why ? PP_EXIT_UNKNOWN : PP_EXIT_PASS;
 	}
 	return pp_session_close(&s, code);
 }

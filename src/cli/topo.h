@@ -7,6 +7,7 @@
 #define PP_CLI_TOPO_H
 
 #include "cli/session.h"
+#include "cli/view.h"
 #include "node/distance.h"
 
 enum { PP_TOPO_NAME = 16, PP_TOPO_EXTRA = 256 };
@@ -34,8 +35,16 @@ void pp_topo_done(struct pp_topo *t);
 const char *pp_topo_cell(const struct pp_topo *t, unsigned int a, unsigned int b,
 			 char text[PP_TOPO_NAME]);
 
+/* The pair of a gpu and its rail, NULL none. */
+const struct pp_object *pp_topo_rail(const struct pp_node *n, const struct pp_object *gpu);
+
 /* Each adds its part to the output. */
+void pp_topo_rails(struct pp_view *v, const struct pp_topo *t);
 void pp_topo_matrix(struct pp_out *o, const struct pp_topo *t);
+void pp_topo_routes(struct pp_view *v);
+void pp_topo_choices(struct pp_view *v, const struct pp_topo *t);
+void pp_topo_links(struct pp_view *v);
+void pp_topo_pinning(struct pp_view *v, const struct pp_topo *t);
 void pp_topo_json(struct pp_out *o, const struct pp_topo *t);
 
 /* Each reads @file ("-": standard input), writes its document, and returns an exit code. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/topo.h"
+#include "node/path.h"
 #include "base/banned.h"
 
 static void id16(struct pp_json *j, const char *key, uint16_t value)
@@ -69,21 +70,64 @@ static void write_function(struct pp_json *j, const struct pp_pci *pci, const st
 	pp_json_end_object(j);
 }
 
+/* 1, 0, -1 unknown */
+static void tristate(struct pp_json *j, const char *key, int value)
+{
+	if (value < 0)
+		pp_json_null(j, key);
+	else
+		pp_json_bool(j, key, value);
+}
+
+static void write_path(struct pp_json *j, const struct pp_pci *pci, const struct pp_path *p)
+{
+	char text[128];
+
+	pp_json_str(j, "route", pp_route_name(p->route));
+	if (*p->route_why)
+		pp_json_str(j, "route_why", p->route_why);
+	tristate(j, "translated", p->translated);
+	if (*p->translated_why)
+		pp_json_str(j, "translated_why", p->translated_why);
+	tristate(j, "acs_redirect", p->acs_redirect);
+	if (*p->acs_why)
+		pp_json_str(j, "acs_why", p->acs_why);
+	pp_json_array(j, "acs_redirect_at");
+	for (unsigned int i = 0; i < p->n_redirect; i++)
+		pp_json_str(j, NULL, pp_bdf_format(&pci->dev[p->redirect[i]].bdf, text));
+	pp_json_end_array(j);
+	tristate(j, "acs_direct_translated", p->acs_dt);
+	if (p->ceiling_mbytes < 0)
+		pp_json_null(j, "ceiling_mbytes");
+	else
+		pp_json_i64(j, "ceiling_mbytes", p->ceiling_mbytes);
+	pp_json_str(j, p->narrowest < 0 ? "ceiling_why" : "ceiling_at",
+		    p->narrowest < 0 ? p->ceiling_why
+				     : pp_hop_text(pci, p->narrowest, text, sizeof(text)));
+}
+
+/* Between two NICs only the distance: there are many such pairs, and no data goes that way. */
 static void write_pair(struct pp_json *j, const struct pp_topo *t, unsigned int a, unsigned int b)
 {
 	const struct pp_pci *pci = &t->node->pci;
-	const struct pp_pci_dev *da = &pci->dev[t->members[a].pci];
-	const struct pp_pci_dev *db = &pci->dev[t->members[b].pci];
-	enum pp_distance d = pp_distance(pci, t->members[a].pci, t->members[b].pci);
-	char text[PP_BDF_TEXT];
+	int ia = t->members[a].pci, ib = t->members[b].pci;
+	bool nics = a >= t->gpus && b < t->gpus + t->nics;
+	char text[PP_BDF_TEXT], cell[PP_TOPO_NAME];
+	struct pp_path_hints hints;
+	struct pp_path path;
 
 	pp_json_object(j, NULL);
-	pp_json_str(j, "a", pp_bdf_format(&da->bdf, text));
-	pp_json_str(j, "b", pp_bdf_format(&db->bdf, text));
-	pp_json_str(j, "distance", pp_distance_name(d));
-	if (d == PP_DISTANCE_UNKNOWN)
-		pp_json_str(j, "distance_why",
-			    pp_distance_why(pci, t->members[a].pci, t->members[b].pci));
+	pp_json_str(j, "a", pp_bdf_format(&pci->dev[ia].bdf, text));
+	pp_json_str(j, "b", pp_bdf_format(&pci->dev[ib].bdf, text));
+	pp_json_str(j, "cell", pp_topo_cell(t, a, b, cell));
+	pp_json_str(j, "distance", pp_distance_name(pp_distance(pci, ia, ib)));
+	if (*pp_distance_why(pci, ia, ib))
+		pp_json_str(j, "distance_why", pp_distance_why(pci, ia, ib));
+	if (!nics) {
+		hints = pp_path_hints_of(t->node, a < t->gpus ? t->members[a].o : NULL);
+		pp_path_find(pci, ia, ib, &hints, &path);
+		write_path(j, pci, &path);
+	}
 	pp_json_end_object(j);
 }
 

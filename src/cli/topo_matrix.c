@@ -47,18 +47,21 @@ static void row(struct pp_buf *b, const struct pp_topo *t, unsigned int a, unsig
 
 static void legend(struct pp_buf *b, const struct pp_topo *t)
 {
+	const struct pp_topo_member *m;
 	char id[PP_BDF_TEXT];
 
 	pp_buf_str(b, LEGEND);
-	if (t->n > t->gpus)
+	if (t->nics)
 		pp_buf_str(b, "\nNIC Legend:\n\n");
-	for (unsigned int i = t->gpus; i < t->n; i++) {
-		const struct pp_topo_member *m = &t->members[i];
-		const char *name = m->o ? m->o->name : "added by --device";
-
-		pp_buf_printf(b, "  %s: %s %s\n", m->name, name ? name : "(no RDMA device)",
-			      pp_bdf_format(&t->node->pci.dev[m->pci].bdf, id));
-	}
+	for (m = t->members + t->gpus; m < t->members + t->gpus + t->nics; m++)
+		pp_buf_printf(b, "  %s: %s\n", m->name,
+			      m->o->name ? m->o->name : "(no RDMA device)");
+	/* Not in nvidia-smi's legend, where names hide which device is meant. */
+	pp_buf_str(b, "\nAddresses:\n\n");
+	for (m = t->members; m < t->members + t->n; m++)
+		pp_buf_printf(b, "  %s=%s%s", m->name,
+			      pp_bdf_format(&t->node->pci.dev[m->pci].bdf, id),
+			      (m - t->members) % 4 == 3 || m == t->members + t->n - 1 ? "\n" : "");
 }
 
 void pp_topo_matrix(struct pp_out *o, const struct pp_topo *t)
