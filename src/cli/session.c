@@ -67,6 +67,22 @@ int pp_session_open_output(const struct pp_args *args, struct pp_session *ret)
 	return ret->out ? 0 : pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
 }
 
+/* --deadline, where the verb has it: from now on. Usage error for what is no time. */
+static int set_deadline(const struct pp_args *args, struct pp_source *src)
+{
+	const char *text = pp_args_knows(args, "deadline") ? pp_args_get(args, "deadline") : NULL;
+	pp_ns limit;
+
+	if (!text)
+		return 0;
+	if (pp_parse_duration(text, 24 * 3600 * PP_SECOND, &limit) || limit == 0)
+		return pp_complain(
+			args, PP_EXIT_USAGE,
+			"--deadline does not take '%s': a time such as 30, 30s, 500ms or 2m", text);
+	pp_source_set_deadline(src, pp_clock_monotonic() + limit);
+	return 0;
+}
+
 int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_session *ret)
 {
 	struct pp_error err = {0};
@@ -78,6 +94,9 @@ int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_sess
 	if (r)
 		return pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT, "%s",
 				   err.text);
+	r = set_deadline(args, ret->src);
+	if (r)
+		return r;
 	if (keep_record && pp_record_new(RECORD_LIMIT, &ret->record))
 		return pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
 	pp_source_set_record(ret->src, ret->record);

@@ -35,12 +35,33 @@ static const struct pp_option topo_options[] = {
 	{NULL},
 };
 
+static const char *const fail_on_words[] = {"degraded", "fail", NULL};
+
+static const struct pp_option prove_options[] = {
+	{"through", 0, "GATE", "how far to go: a gate's name or number; 1 unless given", NULL},
+	{"keep-going", 0, NULL, "go on behind a failed gate (recorded)", NULL},
+	{"output", 'o', "PATH", "where the bundle goes: a directory, or NAME.tar.zst", NULL},
+	{"no-bundle", 0, NULL, "write no bundle", NULL},
+	{"force", 0, NULL, "replace an existing bundle", NULL},
+	{"deadline", 0, "TIME", "ask no driver anything after this time (30, 30s, 2m)", NULL},
+	{"rules", 0, "DIR", "take rules from DIR alone", NULL},
+	{"policy", 0, "FILE", "fixes that the site forbids", NULL},
+	{"fail-on", 0, "VERDICT", "verdict from which on the exit status is 1", fail_on_words},
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
 	 "two digests: the software fingerprint, and the topology class, which is equal for\n"
 	 "machines wired alike though bus numbers differ. Read-only.",
 	 identity_options, 0, 0, pp_cmd_identity},
+	{"prove", "", "gates in order -> verdict and bundle (the main job)",
+	 "Runs the gates in order, prints for each its verdict, what may be claimed, the "
+	 "strongest\n"
+	 "evidence, what would raise it and the next command, and leaves a bundle that verifies\n"
+	 "and replays. Read-only for the machine.",
+	 prove_options, 0, 0, pp_cmd_prove},
 	{"topo", "", "how it is wired: matrix, rails, routes, links",
 	 "Prints the rails and why they were chosen, the matrix as nvidia-smi draws it, the route "
 	 "of\n"

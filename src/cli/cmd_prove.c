@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The main job: gates in order, one table, one bundle. The verdict becomes the exit code; a
+ * bundle that cannot be written is an error of its own and hides no verdict.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "bundle/bundle.h"
+#include "cli/interrupt.h"
+#include "cli/proof.h"
+#include "base/banned.h"
+
+enum { MAX_DOCUMENT = 64 << 20, HOST_BYTES = 64 };
+
+static void gates_json(struct pp_out *o, const struct pp_gates *g)
+{
+	static const struct pp_out_column columns[] = {
+		{"gate", NULL, false},	   {"name", NULL, false},	 {"asked", NULL, false},
+		{"verdict", NULL, false},  {"claim_state", NULL, false}, {"claim", NULL, false},
+		{"evidence", NULL, false}, {"raise", NULL, false},	 {"next", NULL, false}};
+
+	pp_out_table(o, "gates", columns, PP_ARRAY_LEN(columns));
+	for (unsigned int i = 0; i < PP_GATES; i++) {
+		const struct pp_gate_row *row = &g->row[i];
+
+		pp_out_cell_i64(o, row->gate);
+		pp_out_cell(o, pp_gate_name(row->gate));
+		pp_out_cell_bool(o, row->gate <= g->through);
+		pp_out_cell_verdict(o, row->verdict);
+		pp_out_cell(o, pp_verdict_claim(row->verdict));
+		pp_out_cell(o, row->claim);
+		pp_out_cell(o, row->evidence);
+		pp_out_cell(o, row->raise);
+		pp_out_cell(o, row->next);
+	}
+	pp_out_table_end(o);
+}
+
+/* One line of a gate's row: what it is, and its text; the gate stands on the first line only. */
+static void line(struct pp_out *o, const char *what, const char *text)
+{
+	if (!text)
+		return;
+	pp_out_cell(o, " ");
+	pp_out_cell(o, what);
+	pp_out_cell(o, text);
+}
+
+/* Six columns do not fit a terminal: the texts of a gate stand below each other. */
+static void gates_text(struct pp_out *o, const struct pp_gates *g)
+{
+	static const struct pp_out_column columns[] = {{NULL, "GATE", false},
+						       {NULL, "VERDICT", false},
+						       {NULL, "CLAIM, EVIDENCE, WHAT NEXT", true}};
+
+	pp_out_table(o, NULL, columns, PP_ARRAY_LEN(columns));
+	for (unsigned int i = 0; i < PP_GATES; i++) {
+		const struct pp_gate_row *row = &g->row[i];
+
+		pp_out_cellf(o, "%d %s", row->gate, pp_gate_name(row->gate));
+		pp_out_cell_verdict(o, row->verdict);
+		pp_out_cell(o, row->claim);
+		if (row->gate <= g->through)
+			line(o, "evidence", row->evidence);
+		line(o, "to raise", row->raise);
+		line(o, "next", row->next);
+	}
+	pp_out_table_end(o);
+}
+
+static void emit(struct pp_session *s, struct pp_out *o, const struct pp_proof *p)
+{
+	char when[32];
+
+	pp_out_document(o, "peerpath.prove/1");
+	pp_out_str(o, "version", NULL, PEERPATH_VERSION);
+	pp_out_str(o, "started", NULL, pp_clock_format(s->node->started, when, sizeof(when)));
+	pp_out_str(o, "source", NULL, pp_source_name(s->src));
+	pp_out_str(o, "through", NULL, pp_gate_name(p->gates.through));
+	pp_out_bool(o, "keep_going", NULL, p->gates.keep_going);
+	pp_out_bool(o, "stopped", NULL, p->gates.stopped);
+	pp_out_bool(o, "simulated", NULL, false);
+	pp_out_verdict(o, "verdict", NULL, p->gates.verdict);
+	pp_out_str(o, "software_fingerprint", NULL,
+		   pp_fact_str_or(s->node->self, PP_F_SOFTWARE_FINGERPRINT, NULL));
+	pp_out_str(o, "topology_class", NULL,
+		   pp_fact_str_or(s->node->self, PP_F_TOPOLOGY_CLASS, NULL));
+	if (pp_out_is_json(o))
+		gates_json(o, &p->gates);
+	else
+		gates_text(o, &p->gates);
+}
+
+/* result.json: the JSON document whatever the terminal got. malloc'ed. */
+static int result_document(struct pp_session *s, const struct pp_proof *p, char **ret)
+{
+	char *PP_AUTO_FREE text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	struct pp_out *o = f ? pp_out_new(true, f, 0, false) : NULL;
+	int r = o ? 0 : -ENOMEM;
+
+	if (!r) {
+		emit(s, o, p);
+		r = pp_out_finish(o);
+	}
+	pp_out_free(o);
+	if (f && fclose(f) && !r)
+		r = -ENOMEM;
+	if (!r)
+		*ret = pp_take(text);
+	return r;
+}
+
+/* Label of the node in the bundle's name: its own, or what was replayed is nobody here. */
+static const char *host_label(const struct pp_session *s, char host[HOST_BYTES])
+{
+	(void)snprintf(host, HOST_BYTES, "node");
+	if (pp_source_mode(s->src) == PP_SOURCE_LIVE && !gethostname(host, HOST_BYTES - 1))
+		host[HOST_BYTES - 1] = '\0';
+	host[strcspn(host, "/")] = '\0';
+	return host;
+}
+
+static int write_bundle(struct pp_session *s, const struct pp_proof *p)
+{
+	struct pp_buf PP_AUTO_BUF facts = PP_BUF(MAX_DOCUMENT);
+	struct pp_json j = PP_JSON(&facts, true);
+	char *PP_AUTO_FREE result = NULL;
+	char host[HOST_BYTES], stamp[20], chosen[HOST_BYTES + 64];
+	const char *path = pp_args_get(s->args, "output");
+	struct pp_bundle_options options = {.host = host_label(s, host),
+					    .force = pp_args_has(s->args, "force"),
+					    .created = s->node->started,
+					    .stopped = pp_interrupted};
+	struct pp_bundle_written written;
+	struct pp_error err = {0};
+	int r = result_document(s, p, &result);
+
+	pp_json_object(&j, NULL);
+	pp_json_str(&j, "schema", "peerpath.facts/1");
+	pp_node_write_facts(&j, "facts", s->node);
+	pp_json_end_object(&j);
+	r = r ? r : facts.failed;
+	if (r)
+		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: %s", strerrordesc_np(-r));
+	(void)snprintf(chosen, sizeof(chosen), "peerpath-%s-%s.tar.zst", host,
+		       pp_clock_stamp(s->node->started, stamp, sizeof(stamp)));
+	path = path ? path : chosen;
+	const struct pp_bundle_file files[] = {{"facts.json", facts.data, facts.len},
+					       {"result.json", result, strlen(result)}};
+	const struct pp_bundle_content content = {s->record, files, PP_ARRAY_LEN(files)};
+
+	r = pp_bundle_write(path, &content, &options, &written, &err);
+	if (r)
+		return pp_complain(s->args, PP_EXIT_INTERNAL, "%s", err.text);
+	pp_out_str(s->out, "bundle", "bundle", path);
+	return 0;
+}
+
+int pp_cmd_prove(const struct pp_args *args)
+{
+	bool keep = !pp_args_has(args, "no-bundle");
+	const char *gate = pp_args_get(args, "through");
+	enum pp_gate through = PP_GATE_PREREQUISITES;
+	struct pp_proof p = {0};
+	struct pp_session s;
+	int code;
+
+	if (gate && pp_gate_parse(gate, &through))
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "--through does not take '%s': identity, prerequisites, memory, "
+				   "library, application, or 0 to 4",
+				   gate);
+	code = pp_session_open(args, keep, &s);
+	if (!code)
+		code = pp_proof_judge(&s, through, &p);
+	if (!code) {
+		emit(&s, s.out, &p);
+		pp_out_heading(s.out, "Verdict");
+		pp_out_verdict(s.out, NULL, "overall", p.gates.verdict);
+		if (keep)
+			code = write_bundle(&s, &p);
+	}
+	if (!code)
+		code = pp_exit_of(args, p.gates.verdict);
+	code = pp_session_close(&s, code);
+	pp_proof_done(&p);
+	return code;
+}
