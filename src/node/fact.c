@@ -81,14 +81,13 @@ static struct pp_fact *place(struct pp_facts *f, struct pp_object *o, enum pp_fa
 			     const char *source)
 {
 	struct pp_fact *fact, *grown;
-	unsigned int cap;
+	unsigned int cap, i = 0;
 
 	if (!o)
 		return NULL;
-	for (fact = o->facts; fact < o->facts + o->n; fact++)
-		if (fact->id == id)
-			break;
-	if (fact == o->facts + o->n && o->n == o->cap) {
+	while (i < o->n && o->facts[i].id != id)
+		i++;
+	if (i == o->cap) {
 		cap = o->cap ? o->cap * 2 : 16;
 		grown = pp_arena_array(f->arena, cap, sizeof(*grown));
 		if (!grown)
@@ -97,10 +96,10 @@ static struct pp_fact *place(struct pp_facts *f, struct pp_object *o, enum pp_fa
 			memcpy(grown, o->facts, o->n * sizeof(*grown));
 		o->facts = grown;
 		o->cap = cap;
-		fact = grown + o->n;
 	}
-	if (fact == o->facts + o->n)
+	if (i == o->n)
 		o->n++;
+	fact = &o->facts[i];
 	*fact = (struct pp_fact){.id = id,
 				 .source = source ? pp_arena_str(f->arena, source) : NULL};
 	return fact;
