@@ -272,7 +272,7 @@ static void set_all_cuda(struct pp_node *n, struct pp_gpu_side *s)
 void pp_collect_gpu(struct pp_node *n)
 {
 	const struct pp_fact *loaded = pp_fact_get(n->self, PP_F_NVIDIA_LOADED);
-	const struct pp_nvml_options options = {
+	const struct pp_dl_options options = {
 		.module_absent = loaded && loaded->known && !loaded->i64,
 	};
 	struct pp_gpu_side nvml, cuda;

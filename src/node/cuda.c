@@ -12,13 +12,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "node/dl.h"
 #include "base/banned.h"
 
 static const char LIBRARY[] = "libcuda.so.1";
-static const char LOADER[] = "/usr/bin/nvidia-modprobe";
 
 enum { TEXT_BYTES = 128, MAX_DEVICES = 256 };
 
@@ -156,17 +154,15 @@ static int whole_machine(void)
 /* In the helper. */
 static int run(struct pp_json *out, const void *arg, struct pp_error *err)
 {
-	const struct pp_nvml_options *options = arg;
+	const struct pp_dl_options *options = arg;
 	struct calls c = {.out = out};
 	char text[TEXT_BYTES];
 	int version = 0, n = 0, r;
 	void *lib;
 
-	if (options->module_absent && !access(LOADER, X_OK))
-		return pp_error_set(err, -ENODEV,
-				    "not asked: the nvidia kernel module is not loaded, and CUDA "
-				    "would load it through %s",
-				    LOADER);
+	r = pp_dl_permit(options, LIBRARY, err);
+	if (r)
+		return r;
 	r = whole_machine();
 	if (r)
 		return pp_error_set(err, r, "the environment cannot be changed");
@@ -192,7 +188,7 @@ static int run(struct pp_json *out, const void *arg, struct pp_error *err)
 	return 0;
 }
 
-int pp_cuda_ask(struct pp_source *s, const struct pp_nvml_options *options, struct pp_answer *ret)
+int pp_cuda_ask(struct pp_source *s, const struct pp_dl_options *options, struct pp_answer *ret)
 {
 	const struct pp_question q = {
 		.name = "cuda", .run = run, .arg = options, .deadline = options->deadline};

@@ -10,9 +10,10 @@
 #ifndef PP_NODE_CUDA_H
 #define PP_NODE_CUDA_H
 
-#include "node/nvml.h"
+#include "node/ask.h"
+#include "node/dl.h"
 
-/* Takes the same options as NVML: the two libraries share driver and habits. */
-int pp_cuda_ask(struct pp_source *s, const struct pp_nvml_options *options, struct pp_answer *ret);
+/* As pp_ask(). */
+int pp_cuda_ask(struct pp_source *s, const struct pp_dl_options *options, struct pp_answer *ret);
 
 #endif

@@ -7,9 +7,22 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "node/ask.h"
 #include "base/banned.h"
+
+int pp_dl_permit(const struct pp_dl_options *options, const char *name, struct pp_error *err)
+{
+	const char *loader = options->loader ? options->loader : "/usr/bin/nvidia-modprobe";
+
+	if (!options->module_absent || access(loader, X_OK))
+		return 0;
+	return pp_error_set(err, -ENODEV,
+			    "not asked: the kernel module is not loaded, and %s would load it "
+			    "through %s",
+			    name, loader);
+}
 
 int pp_dl_open(const char *name, struct pp_json *data, void **ret, struct pp_error *err)
 {

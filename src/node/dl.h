@@ -6,8 +6,22 @@
 #ifndef PP_NODE_DL_H
 #define PP_NODE_DL_H
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
+
+/* How a driver's library is asked. */
+struct pp_dl_options {
+	bool module_absent; /* its kernel module is known not to be loaded */
+	const char *loader; /* what would load the module; NULL = nvidia-modprobe */
+	pp_ns deadline;	    /* per call; 0 = the usual one */
+};
+
+/*
+ * Refuses (-ENODEV) where opening @name would change the machine: NVIDIA's libraries start a
+ * setuid program that loads a missing kernel module.
+ */
+int pp_dl_permit(const struct pp_dl_options *options, const char *name, struct pp_error *err);
 
 /*
  * Writes the member "library", the path that was loaded, to @data. -ENOENT with

@@ -78,7 +78,7 @@ static enum remote remote_of(const struct pp_node *n, const json_t *gpu, const j
 static struct links count(const struct pp_node *n, const json_t *gpu, int16_t *row)
 {
 	const json_t *list = json_object_get(gpu, "links"), *link;
-	struct links l = {.known = json_is_array(list)};
+	struct links l = {.known = json_is_array(list) && !json_object_get(gpu, "links_error")};
 	int peer = -1;
 	bool active;
 

@@ -8,13 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "node/dl.h"
 #include "node/nvml_call.h"
 #include "base/banned.h"
-
-static const char LOADER[] = "/usr/bin/nvidia-modprobe";
 
 enum { MAX_PROCESSES = 4096, PROCESS_TRIES = 3 };
 
@@ -211,7 +208,7 @@ static unsigned int link_count(const struct pp_nvml *t)
 
 static void write_links(const struct pp_nvml *t)
 {
-	unsigned int n = link_count(t);
+	unsigned int n = link_count(t), told = 0;
 	int (*fn)(nvml_device, unsigned int, int *) =
 		pp_nvml_entry_for(t, "links", "nvmlDeviceGetNvLinkState");
 	int active, code;
@@ -226,6 +223,7 @@ static void write_links(const struct pp_nvml *t)
 		/* Both say that the board has no such link. */
 		if (code == NVML_INVALID_ARGUMENT || code == NVML_NOT_SUPPORTED)
 			continue;
+		told++;
 		pp_json_object(t->out, NULL);
 		pp_json_u64(t->out, "link", link);
 		if (pp_nvml_good(t, "active", code)) {
@@ -236,6 +234,9 @@ static void write_links(const struct pp_nvml *t)
 		pp_json_end_object(t->out);
 	}
 	pp_json_end_array(t->out);
+	if (n && n < PP_NVML_LINKS && !told)
+		pp_dl_missing(t->out, "links", "NVML counts %u links and tells the state of none",
+			      n);
 }
 
 static void write_gpu(struct pp_nvml *t, unsigned int index)
@@ -286,18 +287,15 @@ static void write_gpus(struct pp_nvml *t)
 /* In the helper. */
 static int run(struct pp_json *out, const void *arg, struct pp_error *err)
 {
-	const struct pp_nvml_options *options = arg;
+	const struct pp_dl_options *options = arg;
 	struct pp_nvml t = {.out = out, .gpu = -1};
 	char text[PP_NVML_TEXT];
 	int (*init)(void), (*end)(void);
 	int r;
 
-	if (options->module_absent && !access(LOADER, X_OK))
-		return pp_error_set(err, -ENODEV,
-				    "not asked: the nvidia kernel module is not loaded, and NVML "
-				    "would load it through %s",
-				    LOADER);
-	r = pp_dl_open(PP_NVML_LIBRARY, out, &t.lib, err);
+	r = pp_dl_permit(options, PP_NVML_LIBRARY, err);
+	if (!r)
+		r = pp_dl_open(PP_NVML_LIBRARY, out, &t.lib, err);
 	if (r)
 		return r;
 	/* Needs no driver, and tells the library's version when the driver refuses it. */
@@ -316,7 +314,7 @@ static int run(struct pp_json *out, const void *arg, struct pp_error *err)
 	return 0;
 }
 
-int pp_nvml_ask(struct pp_source *s, const struct pp_nvml_options *options, struct pp_answer *ret)
+int pp_nvml_ask(struct pp_source *s, const struct pp_dl_options *options, struct pp_answer *ret)
 {
 	const struct pp_question q = {
 		.name = "nvml", .run = run, .arg = options, .deadline = options->deadline};

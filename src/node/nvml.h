@@ -11,16 +11,12 @@
 #define PP_NODE_NVML_H
 
 #include "node/ask.h"
+#include "node/dl.h"
 
 /* What is read of an answer, however long it is. */
 enum { PP_NVML_GPUS = 256, PP_NVML_LINKS = 36 };
 
-struct pp_nvml_options {
-	bool module_absent; /* the nvidia kernel module is known not to be loaded */
-	pp_ns deadline;	    /* per call; 0 = the usual one */
-};
-
 /* As pp_ask(). */
-int pp_nvml_ask(struct pp_source *s, const struct pp_nvml_options *options, struct pp_answer *ret);
+int pp_nvml_ask(struct pp_source *s, const struct pp_dl_options *options, struct pp_answer *ret);
 
 #endif

@@ -348,7 +348,7 @@ static void test_no_library(void **state)
 /* A library that blocks or dies costs its own facts only, and the call is named. */
 static void test_block_and_crash(void **state)
 {
-	const struct pp_nvml_options hasty = {.deadline = 300 * PP_MILLISECOND};
+	const struct pp_dl_options hasty = {.deadline = 300 * PP_MILLISECOND};
 	struct pp_answer a;
 	struct rig r;
 	pp_ns before;
@@ -381,6 +381,34 @@ static void test_block_and_crash(void **state)
 	done(&r);
 }
 
+/* Examining a machine must not load a kernel module. */
+static void test_not_asked(void **state)
+{
+	const struct pp_dl_options absent = {.module_absent = true, .loader = "/bin/sh"};
+	const struct pp_dl_options no_loader = {.module_absent = true, .loader = "/nonexistent"};
+	struct pp_answer a;
+	struct rig r;
+
+	(void)state;
+	start_live(&r);
+	load(&r, "nvml/libnvidia-ml.so.1");
+	load(&r, "cuda/libcuda.so.1");
+	assert_int_equal(pp_nvml_ask(r.src, &absent, &a), 0);
+	assert_false(a.answered);
+	assert_string_equal(a.detail,
+			    "not asked: the kernel module is not loaded, and libnvidia-ml.so.1 "
+			    "would load it through /bin/sh");
+	pp_answer_done(&a);
+	assert_int_equal(pp_cuda_ask(r.src, &absent, &a), 0);
+	assert_false(a.answered);
+	assert_null(json_object_get(a.data, "library"));
+	pp_answer_done(&a);
+	assert_int_equal(pp_nvml_ask(r.src, &no_loader, &a), 0);
+	assert_true(a.answered);
+	pp_answer_done(&a);
+	done(&r);
+}
+
 /* V100 machine of three: two links, one link, none; as nvidia-smi shows NV2, NV1 and no NV. */
 static void test_mesh(void **state)
 {
@@ -399,25 +427,28 @@ static void test_mesh(void **state)
 		"{\"active\": true, \"remote\": \"npu\"}]},"
 		"{\"bdf\": \"00000000:0D:00.0\", \"links\": [{\"active\": true}]},"
 		"{\"bdf\": \"00000000:0E:00.0\", \"links\": [{\"error\": 1}]},"
-		"{\"bdf\": \"00000000:0F:00.0\", \"links\": []}]}";
-	static const int16_t expected[6][6] = {
-		{0, 2, 0, 0, 0, 0},	 {2, 0, 1, 0, 0, 0},	  {0, 1, 0, 0, 0, 0},
-		{-1, -1, -1, 0, -1, -1}, {-1, -1, -1, -1, 0, -1}, {0, 0, 0, 0, 0, 0},
+		"{\"bdf\": \"00000000:0F:00.0\", \"links\": []},"
+		"{\"bdf\": \"00000000:10:00.0\", \"links\": [], \"links_error\": \"odd\"}]}";
+	static const int16_t expected[7][7] = {
+		{0, 2, 0, 0, 0, 0, 0},	     {2, 0, 1, 0, 0, 0, 0},	  {0, 1, 0, 0, 0, 0, 0},
+		{-1, -1, -1, 0, -1, -1, -1}, {-1, -1, -1, -1, 0, -1, -1}, {0, 0, 0, 0, 0, 0, 0},
+		{-1, -1, -1, -1, -1, -1, 0},
 	};
 	struct rig r;
 
 	(void)state;
 	start_replay(&r, nvml, NULL);
 	pp_collect_gpu(&r.n);
-	assert_int_equal(r.n.n_gpus, 6);
-	for (size_t i = 0; i < 6; i++)
-		for (size_t j = 0; j < 6; j++)
-			assert_int_equal(r.n.nvlinks[i * 6 + j], expected[i][j]);
+	assert_int_equal(r.n.n_gpus, 7);
+	for (size_t i = 0; i < 7; i++)
+		for (size_t j = 0; j < 7; j++)
+			assert_int_equal(r.n.nvlinks[i * 7 + j], expected[i][j]);
 	says(gpu(&r, "0000:0a:00.0"), PP_F_GPU_NVLINKS, "2");
 	says(gpu(&r, "0000:0a:00.0"), PP_F_GPU_NVLINKS_DOWN, "1");
 	says(gpu(&r, "0000:0e:00.0"), PP_F_GPU_NVLINKS,
 	     "unknown: the state of a link could not be read");
 	says(gpu(&r, "0000:0f:00.0"), PP_F_GPU_NVLINKS, "0");
+	says(gpu(&r, "0000:10:00.0"), PP_F_GPU_NVLINKS, "unknown: odd");
 	says(gpu(&r, "0000:0a:00.0"), PP_F_GPU_DMABUF, "unknown: not in the recording");
 	done(&r);
 }
@@ -506,6 +537,7 @@ int main(void)
 		cmocka_unit_test(test_no_driver),
 		cmocka_unit_test(test_no_library),
 		cmocka_unit_test(test_block_and_crash),
+		cmocka_unit_test(test_not_asked),
 		cmocka_unit_test(test_mesh),
 		cmocka_unit_test(test_coherent_and_mig),
 		cmocka_unit_test(test_hostile_recording),
