@@ -67,8 +67,13 @@ static void set_function(struct pp_node *n, struct pp_object *o, const struct pp
 	struct pp_facts *f = &n->facts;
 	char text[PP_BDF_TEXT];
 
-	pp_fact_str(f, o, PP_F_HCA_VENDOR,
-		    pp_arena_printf(&n->arena, "%04x:%04x", d->vendor, d->device), d->path);
+	/* No vendor has number 0, and no device of these vendors: it is what could not be read. */
+	if (d->vendor && d->device)
+		pp_fact_str(f, o, PP_F_HCA_VENDOR,
+			    pp_arena_printf(&n->arena, "%04x:%04x", d->vendor, d->device), d->path);
+	else
+		pp_fact_unknown(f, o, PP_F_HCA_VENDOR, d->path,
+				"%s/vendor or device could not be read", d->path);
 	if (d->is_virtual >= 0)
 		pp_fact_str(f, o, PP_F_HCA_FUNCTION, d->is_virtual ? "VF" : "PF", d->path);
 	else
