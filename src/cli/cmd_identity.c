@@ -57,7 +57,7 @@ static bool heading(struct pp_view *v, const char *title, enum pp_kind kind, enu
 static void gpu_section(struct pp_view *v)
 {
 	static const struct pp_out_column columns[] = {
-		{"bdf", "BDF", false},	       {"uuid", "UUID", true},
+		{"bdf", "BDF", false},	       {"uuid", "UUID", false},
 		{"name", "NAME", true},	       {"memory_bytes", "MEMORY", false},
 		{"bar1_bytes", "BAR1", false}, {"numa_node", "NUMA", false},
 		{"driver", "DRIVER", false}};
