@@ -61,7 +61,8 @@ static int label(struct pp_manifest *m, const json_t *top, const char *key, cons
 	size_t len = json_string_length(v);
 	const char *text = json_string_value(v);
 
-	if (!text || len > LABEL_MAX || strlen(text) != len || !pp_is_text(text, len))
+	if (!text || len > LABEL_MAX || strlen(text) != len || !pp_is_text(text, len) ||
+	    strpbrk(text, "\n\r\t"))
 		return pp_error_set(err, -EBADMSG, PP_MANIFEST_NAME ": '%s' is no short text", key);
 	*ret = pp_arena_str(&m->arena, text);
 	return 0;

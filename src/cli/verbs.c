@@ -50,6 +50,13 @@ static const struct pp_option prove_options[] = {
 	{NULL},
 };
 
+static const struct pp_option capture_options[] = {
+	{"output", 'o', "PATH", "a directory, or an archive when it ends in .tar.zst", NULL},
+	{"scrub", 0, NULL, "replace names, serial numbers, GUIDs and addresses", NULL},
+	{"force", 0, NULL, "replace an existing bundle", NULL},
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
@@ -68,6 +75,15 @@ const struct pp_verb pp_verbs[] = {
 	 "each GPU and NIC pair, and links below their possible width. Read-only; ACS bits need\n"
 	 "root.",
 	 topo_options, 0, 0, pp_cmd_topo},
+	{"capture", "", "write a recording of this node",
+	 "Writes what the facts were made of (files, links, errors, answers of drivers and\n"
+	 "libraries) and the facts themselves, so that --replay gives the same answers elsewhere.\n"
+	 "--scrub makes a copy fit for strangers.",
+	 capture_options, 0, 0, pp_cmd_capture},
+	{"bundle", "show|verify PATH", "show or verify a bundle",
+	 "show says what a bundle is and what it found; verify says whether every file of it is\n"
+	 "there and as it was written (exit 0), or which is not (exit 65).",
+	 NULL, 2, 2, pp_cmd_bundle},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
 	 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help},

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a collected node and the record of what was read to a bundle: names it, adds facts.json,
+ * scrubs when asked. Capture and prove write by this one call.
+ */
+#ifndef PP_BUNDLE_CAPTURE_H
+#define PP_BUNDLE_CAPTURE_H
+
+#include "bundle/bundle.h"
+#include "bundle/scrub.h"
+#include "node/node.h"
+
+struct pp_capture_options {
+	const char *path; /* NULL: "peerpath-HOST-TIME.tar.zst" in the working directory */
+	bool scrub, force;
+	bool (*stopped)(void);		    /* as in struct pp_bundle_options */
+	const struct pp_bundle_file *files; /* beside facts.json: result.json; none with scrub */
+	size_t n_files;
+};
+
+struct pp_captured {
+	char path[4096];
+	char host[128];
+	struct pp_bundle_written written;
+	struct pp_scrub_counts scrubbed; /* all zero without scrub */
+	bool complete;			 /* nothing was left out for size or shape */
+};
+
+/*
+ * Reads what nobody else reads and a bundle needs (the host's name). Call it while @record is
+ * still attached to the source, after the collection.
+ */
+void pp_capture_complete(struct pp_source *src);
+
+/* @record: what was read while @node was collected. Both borrowed. */
+int pp_capture_write(const struct pp_node *node, struct pp_record *record,
+		     const struct pp_capture_options *options, struct pp_captured *ret,
+		     struct pp_error *err);
+
+#endif
