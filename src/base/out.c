@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/parse.h"
 #include "base/banned.h"
 
 enum { DEFAULT_WIDTH = 100, LABEL_WIDTH = 22, GAP = 2, NARROWEST = 10 };
@@ -156,6 +157,16 @@ static void spaces(struct pp_out *o, size_t n)
 		pp_buf_char(&o->buf, ' ');
 }
 
+/* Facts hold what machines, logs and files say: none of it may drive the terminal. */
+static void plain(struct pp_out *o, const char *text, size_t n)
+{
+	size_t at = o->buf.len;
+
+	pp_buf_add(&o->buf, text, n);
+	if (n && !o->buf.failed)
+		pp_sanitize(o->buf.data + at, false);
+}
+
 /* Wraps @text; the first line starts at column @at, the others are indented to @indent. */
 static void wrapped(struct pp_out *o, const char *text, size_t at, size_t indent)
 {
@@ -164,7 +175,7 @@ static void wrapped(struct pp_out *o, const char *text, size_t at, size_t indent
 	do {
 		room = o->width > at + NARROWEST ? o->width - at : NARROWEST;
 		n = fit(text, room, &skip);
-		pp_buf_add(&o->buf, text, n);
+		plain(o, text, n);
 		pp_buf_char(&o->buf, '\n');
 		text += n + skip;
 		at = indent;
@@ -456,7 +467,7 @@ static void text_row(struct pp_out *o, const struct cell *cells[], const size_t 
 				pending = 0;
 				if (cells[i]->is_verdict)
 					pp_buf_str(&o->buf, verdict_color(o, cells[i]->verdict));
-				pp_buf_add(&o->buf, rest[i], n);
+				plain(o, rest[i], n);
 				if (cells[i]->is_verdict)
 					pp_buf_str(&o->buf, color_end(o));
 			}

@@ -186,5 +186,8 @@ void pp_sanitize(char *text, bool keep_lines)
 			continue;
 		if (*p < 0x20 || *p == 0x7f)
 			*p = '?';
+		/* U+0080 to U+009F: terminals obey these too (U+009B is ESC [). */
+		if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+			p[0] = p[1] = '?';
 	}
 }

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "node/choice.h"
 #include "node/link.h"
 #include "node/node.h"
 #include "node/path.h"
 #include "node/rail.h"
+#include "node/smi_compare.h"
 #include "base/banned.h"
 
 static void set_int(struct pp_node *n, struct pp_object *o, enum pp_fact_id id, int64_t value,
@@ -215,11 +217,10 @@ static int add_rails(struct pp_node *n)
 	return 0;
 }
 
-void pp_collect_paths(struct pp_node *n)
+static void collect_pairs(struct pp_node *n)
 {
 	int r;
 
-	add_links(n);
 	if (n->pci.why) {
 		pp_fact_unknown(&n->facts, n->self, PP_F_NODE_CLOSE_PAIRS, NULL, "%s", n->pci.why);
 		return;
@@ -230,4 +231,12 @@ void pp_collect_paths(struct pp_node *n)
 				"more than %d pairs of gpu and hca: not looked at", PP_RAIL_PAIRS);
 	else if (r)
 		n->arena.failed = true;
+}
+
+void pp_collect_paths(struct pp_node *n)
+{
+	add_links(n);
+	collect_pairs(n);
+	pp_choice_facts(n);
+	pp_smi_compare(n);
 }

@@ -202,14 +202,38 @@ static void test_out(void **state)
 	free(text);
 }
 
+/* ESC, DEL and the C1 form of ESC [ come out as text; real UTF-8 stays. */
+static void test_out_terminal(void **state)
+{
+	static const struct pp_out_column columns[] = {{"a", "A", true}};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	struct pp_out *o = pp_out_new(false, f, 48, false);
+
+	(void)state;
+	pp_out_str(o, "s", "s",
+		   "\x1b[31m\xc2\x9b"
+		   "2J \xc3\xa4");
+	pp_out_table(o, "rows", columns, 1);
+	pp_out_cell(o, "a\x7f\tb");
+	pp_out_table_end(o);
+	assert_int_equal(pp_out_finish(o), 0);
+	assert_string_equal(text, "  s                     ?[31m??2J \xc3\xa4\nA\na??b\n");
+	pp_out_free(o);
+	(void)fclose(f);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),	  cmocka_unit_test(test_bdf),
-		cmocka_unit_test(test_version),	  cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_near),	  cmocka_unit_test(test_json),
-		cmocka_unit_test(test_buf_limit), cmocka_unit_test(test_arena_limit),
-		cmocka_unit_test(test_ini),	  cmocka_unit_test(test_out),
+		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_bdf),
+		cmocka_unit_test(test_version),	     cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_near),	     cmocka_unit_test(test_json),
+		cmocka_unit_test(test_buf_limit),    cmocka_unit_test(test_arena_limit),
+		cmocka_unit_test(test_ini),	     cmocka_unit_test(test_out),
+		cmocka_unit_test(test_out_terminal),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
