@@ -35,12 +35,17 @@ static bool every_gpu_has_rail(const struct pp_facts *facts)
 	return facts->count[PP_GPU] > 0;
 }
 
-/* An hca beside the rails, its ports, and its pairs do not judge the node. */
+/* An hca beside the rails, its link, ports and pairs do not judge the node. */
 static bool bystander(const struct judge *j, const struct pp_object *o)
 {
+	const struct pp_object *hca;
+
 	if (!j->rails_known)
 		return false;
 	switch (o->kind) {
+	case PP_LINK:
+		hca = pp_object_find(j->facts, PP_HCA, o->id);
+		return hca && !has_rail(j->facts, hca);
 	case PP_HCA:
 		return !has_rail(j->facts, o);
 	case PP_PORT:

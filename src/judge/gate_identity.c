@@ -4,6 +4,10 @@
  */
 #include "judge/gate_rows.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bdf.h"
 #include "base/banned.h"
 
 /* Known, and not the empty text that some drivers show for what they do not have. */
@@ -22,11 +26,14 @@ static bool need(struct pp_missing *m, const struct pp_object *o, enum pp_fact_i
 	return false;
 }
 
+/* "0000:3b:00.0", or "0000:3b:00.0/..." for a second device on one function. */
 static bool need_address(struct pp_missing *m, const struct pp_object *o)
 {
+	char text[PP_BDF_TEXT];
 	struct pp_bdf bdf;
 
-	if (!pp_bdf_parse_kernel(o->id, &bdf))
+	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(o->id, "/"), o->id);
+	if (!pp_bdf_parse_kernel(text, &bdf))
 		return true;
 	pp_missing_add(m, "%s '%s' has no PCI address", pp_kind_name(o->kind), o->id);
 	return false;
@@ -42,13 +49,27 @@ static unsigned int identified_gpus(const struct pp_facts *facts, struct pp_miss
 	return n;
 }
 
+/*
+ * A function that carries no RDMA device has nothing but its address; a software device has no
+ * function and no firmware.
+ */
+static bool identified_hca(const struct pp_object *o, struct pp_missing *m)
+{
+	const struct pp_fact *device = pp_fact_get(o, PP_F_HCA_HAS_DEVICE);
+	bool bare = device && device->known && !device->i64;
+	bool software = !strncmp(o->id, "virtual/", 8);
+
+	return (software || need_address(m, o)) & (bare || need(m, o, PP_F_HCA_NODE_GUID)) &
+	       (bare || software || need(m, o, PP_F_HCA_FW));
+}
+
 static unsigned int identified_hcas(const struct pp_facts *facts, struct pp_missing *m)
 {
 	const struct pp_object *o = NULL;
 	unsigned int n = 0;
 
 	while ((o = pp_object_next(facts, PP_HCA, o)))
-		n += need_address(m, o) & need(m, o, PP_F_HCA_NODE_GUID) & need(m, o, PP_F_HCA_FW);
+		n += identified_hca(o, m);
 	return n;
 }
 

@@ -92,6 +92,13 @@ static void choice_is_sound(struct exam *e)
 		known_of(e, o, PP_F_HCA_ACTIVE_PORTS);
 		known_of(e, o, PP_F_HCA_UVERBS_ACCESS);
 	}
+	while ((o = pp_object_next(e->facts, PP_PORT, o))) {
+		if (strcmp(pp_fact_str_or(o, PP_F_PORT_STATE, "ACTIVE"), "ACTIVE") != 0)
+			continue;
+		known_of(e, o, PP_F_PORT_STATE);
+		known_of(e, o, PP_F_PORT_RATE);
+		known_of(e, o, PP_F_PORT_LINK);
+	}
 	while ((o = pp_object_next(e->facts, PP_PAIR, o))) {
 		if (o->peer && dark(o->peer))
 			continue;

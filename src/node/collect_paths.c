@@ -45,6 +45,11 @@ static void add_link(struct pp_node *n, int lower)
 	if (!o)
 		return;
 	o->pci = lower;
+	pp_fact_str(&n->facts, o, PP_F_LINK_BELOW,
+		    pp_pci_is_gpu(&n->pci.dev[lower])	   ? "gpu"
+		    : pp_pci_is_bridge(&n->pci.dev[lower]) ? "bridge"
+							   : "hca",
+		    NULL);
 	set_int(n, o, PP_F_LINK_SPEED, link.speed_mts, why);
 	set_int(n, o, PP_F_LINK_WIDTH, link.width, why);
 	set_int(n, o, PP_F_LINK_SPEED_POSSIBLE, link.possible_speed_mts, why);

@@ -5,7 +5,7 @@
  *   kernel.release = 5.4.0                                  of the node
  *   0000:01:00.0 gpu.dmabuf_supported = no                  of an object by its id
  *   0000:02:00.0/1 port.state = ACTIVE                      a port; makes its hca
- *   0000:01:00.0+0000:02:00.0 pair.distance = SYS           a pair; makes its gpu and hca
+ *   0000:01:00.0/0000:02:00.0 pair.distance = SYS           a pair; makes its gpu and hca
  *   gpu.uuid = ? permission denied                          unknown, with the reason
  *
  * Lists are separated by ", "; "none" is the empty list.
@@ -32,7 +32,7 @@ static inline struct pp_object *machine_object(struct machine *m, enum pp_kind k
 
 	if (o)
 		return o;
-	cut = strpbrk(id, "+/");
+	cut = strchr(id, '/');
 	(void)snprintf(first, sizeof(first), "%.*s", cut ? (int)(cut - id) : 0, id);
 	o = pp_object_add(&m->facts, kind, id);
 	assert_non_null(o);

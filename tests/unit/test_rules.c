@@ -394,8 +394,8 @@ static void test_bystander(void **state)
 	(void)state;
 	assert_int_equal(parse(&rules, 0, text, &err), 0);
 	machine_init(&m);
-	machine_set(&m, "0000:01:00.0+0000:02:00.0 pair.rail", "yes");
-	machine_set(&m, "0000:01:00.0+0000:03:00.0 pair.rail", "no");
+	machine_set(&m, "0000:01:00.0/0000:02:00.0 pair.rail", "yes");
+	machine_set(&m, "0000:01:00.0/0000:03:00.0 pair.rail", "no");
 	machine_set(&m, "0000:02:00.0 hca.bond", "no");
 	machine_set(&m, "0000:03:00.0 hca.bond", "yes");
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
@@ -404,7 +404,7 @@ static void test_bystander(void **state)
 	assert_int_equal(found.verdict, PP_PASS);
 	pp_findings_done(&found);
 	/* a second gpu without a rail: now every hca is a candidate */
-	machine_set(&m, "0000:05:00.0+0000:03:00.0 pair.rail", "no");
+	machine_set(&m, "0000:05:00.0/0000:03:00.0 pair.rail", "no");
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
 	assert_true(found.list[0].counts);
 	assert_int_equal(found.verdict, PP_FAIL);
