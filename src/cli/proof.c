@@ -20,6 +20,8 @@ int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *
 	r = pp_rules_load(option(s->args, "rules"), &p->rules, &err);
 	if (!r)
 		r = pp_policy_load(option(s->args, "policy"), &p->policy, &err);
+	if (!r)
+		r = pp_policy_check(p->policy, p->rules, &err);
 	if (r)
 		return pp_complain(s->args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT, "%s",
 				   err.text);

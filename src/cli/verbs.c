@@ -57,6 +57,17 @@ static const struct pp_option capture_options[] = {
 	{NULL},
 };
 
+static const struct pp_option check_options[] = {
+	{"probe", 0, NULL, "register one page with each hca, by each way", NULL},
+	{"busy-ok", 0, NULL, "probe an hca that others use too (recorded)", NULL},
+	{"details", 0, NULL, "cause, how to decide, fix, its reverse and source of each finding",
+	 NULL},
+	{"rules", 0, "DIR", "take rules from DIR alone", NULL},
+	{"policy", 0, "FILE", "fixes that the site forbids", NULL},
+	{"fail-on", 0, "VERDICT", "verdict from which on the exit status is 1", fail_on_words},
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
@@ -84,6 +95,10 @@ const struct pp_verb pp_verbs[] = {
 	 "show says what a bundle is and what it found; verify says whether every file of it is\n"
 	 "there and as it was written (exit 0), or which is not (exit 65).",
 	 NULL, 2, 2, pp_cmd_bundle},
+	{"check", "", "what is missing or wrong (gate 1), and what repairs it",
+	 "Applies the rules to the facts of this node: what is wrong, where, why, and the next\n"
+	 "command. What could not be read is unknown, never good. Read-only unless --probe.",
+	 check_options, 0, 0, pp_cmd_check},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
 	 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help},

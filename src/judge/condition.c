@@ -51,8 +51,8 @@ static const unsigned int reach[PP_KINDS] = {
 	[PP_PAIR] = ON(PP_PAIR) | ON(PP_GPU) | ON(PP_HCA) | ON(PP_NODE),
 };
 
-static int find_fact(enum pp_kind scope, const char *key, enum pp_fact_id *ret,
-		     struct pp_error *err)
+int pp_condition_fact(enum pp_kind scope, const char *key, enum pp_fact_id *ret,
+		      struct pp_error *err)
 {
 	struct pp_near near = PP_NEAR(key);
 	enum pp_fact_id id;
@@ -83,7 +83,7 @@ static int parse_operand(struct pp_arena *arena, enum pp_kind scope, const char 
 	int r;
 
 	if (*text == '@') {
-		r = find_fact(scope, text + 1, &other, err);
+		r = pp_condition_fact(scope, text + 1, &other, err);
 		if (r)
 			return r;
 		if (pp_fact_table[other].type != type || type == PP_LIST)
@@ -164,7 +164,7 @@ int pp_condition_parse(struct pp_arena *arena, enum pp_kind scope, const char *t
 	memcpy(copy, text, len + 1);
 	word = pp_trim(copy);
 	rest = cut_word(word);
-	r = find_fact(scope, word, &c.fact, err);
+	r = pp_condition_fact(scope, word, &c.fact, err);
 	if (!r)
 		r = parse_operator(arena, scope, rest, &c, err);
 	if (r)

@@ -48,6 +48,10 @@ struct pp_condition {
 int pp_condition_parse(struct pp_arena *arena, enum pp_kind scope, const char *text,
 		       struct pp_condition *ret, struct pp_error *err);
 
+/* A fact that a rule for @scope may name; -EINVAL likewise. */
+int pp_condition_fact(enum pp_kind scope, const char *key, enum pp_fact_id *ret,
+		      struct pp_error *err);
+
 /*
  * @o is an object of the rule's scope. *ret_missing is the fact that leaves it open, -1 when it is
  * not open; may be NULL.

@@ -36,4 +36,17 @@ int pp_findings_judge(const struct pp_facts *facts, const struct pp_rules *rules
 		      const struct pp_policy *policy, struct pp_findings *ret);
 void pp_findings_done(struct pp_findings *f);
 
+/* Facts that the rule looked at on this object, each once; returns their number. */
+struct pp_seen {
+	const struct pp_object *of;
+	const struct pp_fact *fact; /* NULL: never observed */
+	enum pp_fact_id id;
+};
+unsigned int pp_finding_facts(const struct pp_facts *facts, const struct pp_finding *f,
+			      struct pp_seen ret[PP_RULE_FACTS]);
+
+/* Array @key of {rule, problem, state, verdict, counts, of, facts, cause, fix, blocked, ...}. */
+void pp_findings_write(struct pp_json *j, const char *key, const struct pp_facts *facts,
+		       const struct pp_findings *f);
+
 #endif

@@ -77,11 +77,12 @@ void pp_missing_add(struct pp_missing *m, const char *fmt, ...)
 	char text[512];
 	va_list ap;
 
-	if (m->n++ >= MISSING_SHOWN)
-		return;
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	/* one missing fact of the node is missing for every rail, and is said once */
+	if ((m->text && strstr(m->text, text)) || m->n++ >= MISSING_SHOWN)
+		return;
 	m->text = m->text ? pp_arena_printf(m->arena, "%s; %s", m->text, text)
 			  : pp_arena_str(m->arena, text);
 }

@@ -118,6 +118,21 @@ static const char *state_of(struct exam *e, const struct pp_object *pair,
 			       pp_fact_text(pp_fact_get(holder, c->fact), text, sizeof(text)));
 }
 
+static void open_test(struct exam *e, const struct pp_object *pair, const struct pp_condition *c)
+{
+	const struct pp_object *holder =
+		pp_condition_holder(e->facts, pair, pp_fact_table[c->fact].kind);
+	const struct pp_fact *fact = pp_fact_get(holder, c->fact);
+	char text[128];
+
+	if (fact && fact->known)
+		pp_missing_add(&e->missing, "%s of %s is %s: a probe decides (check --probe)",
+			       pp_fact_table[c->fact].key, holder->id,
+			       pp_fact_text(fact, text, sizeof(text)));
+	else
+		pp_missing_fact(&e->missing, holder, c->fact);
+}
+
 /* What an hca needs in any case, and one way at least. */
 static enum pp_truth examine_rail(struct exam *e, const struct pp_object *pair)
 {
@@ -145,14 +160,15 @@ static enum pp_truth examine_rail(struct exam *e, const struct pp_object *pair)
 	if (truth[PP_WAY_DMABUF] != PP_TRUE && truth[PP_WAY_PEERMEM] != PP_TRUE) {
 		enum pp_way open = truth[PP_WAY_DMABUF] == PP_OPEN ? PP_WAY_DMABUF : PP_WAY_PEERMEM;
 
-		pp_missing_add(&e->missing, "rail %s: %s", pair->id,
-			       why[open] ? state_of(e, pair, why[open])
-					 : "a way of the EFA driver that is not shown");
+		if (why[open] && !(efa && open == PP_WAY_PEERMEM))
+			open_test(e, pair, why[open]);
+		else
+			pp_missing_add(&e->missing,
+				       "whether the EFA driver registers GPU memory by itself");
 		return PP_OPEN;
 	}
 	if (truth[PP_WAY_NEEDED] == PP_OPEN) {
-		pp_missing_add(&e->missing, "rail %s: %s", pair->id,
-			       state_of(e, pair, why[PP_WAY_NEEDED]));
+		open_test(e, pair, why[PP_WAY_NEEDED]);
 		return PP_OPEN;
 	}
 	e->by_way[PP_WAY_DMABUF] += truth[PP_WAY_DMABUF] == PP_TRUE;

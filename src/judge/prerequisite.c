@@ -116,45 +116,81 @@ int pp_prerequisites_examine(const struct pp_facts *facts, struct pp_arena *aren
 	return 0;
 }
 
-enum { TESTS_MAX = 8 };
+enum { TESTS_MAX = 8, EITHER = 2 };
 
 /*
- * Whether peermem's client is registered shows only on kernels that keep memory_peers; where it
- * does not show, the way stays open and a probe decides.
+ * nvidia_peermem refuses to load when it cannot register its client, so that a loaded one is enough
+ * where nothing more can be seen. OFED and DOCA always show the clients (memory_peers), and can be
+ * replaced under a loaded module: there the client must be seen.
  */
-static const char *const way_conditions[PP_WAYS][TESTS_MAX] = {
-	[PP_WAY_DMABUF] = {"nvidia.flavour == open", "gpu.dmabuf_supported == yes",
-			   "libibverbs.reg_dmabuf_mr == yes", "kernel.dmabuf_umem == yes",
-			   "hca.dmabuf_by_version == yes"},
-	[PP_WAY_PEERMEM] = {"nvidia_peermem.loaded == yes", "kernel.peer_memory_api == yes",
-			    "nvidia_peermem.client == yes"},
-	[PP_WAY_NEEDED] = {"gpu.gdr_supported == yes", "hca.rdma_device == yes",
-			   "hca.active_ports > 0", "hca.uverbs_access == yes",
-			   "hca.provider_installed == yes", "pair.distance ~ PIX|PXB|PHB|NODE|SYS"},
+static const char *const way_conditions[PP_WAYS][TESTS_MAX][EITHER] = {
+	[PP_WAY_DMABUF] = {{"nvidia.flavour == open"},
+			   {"gpu.dmabuf_supported == yes"},
+			   {"libibverbs.reg_dmabuf_mr == yes"},
+			   {"kernel.dmabuf_umem == yes", "hca.probe.dmabuf == yes"},
+			   {"hca.dmabuf_by_version == yes", "hca.probe.dmabuf == yes"}},
+	[PP_WAY_PEERMEM] = {{"nvidia_peermem.loaded == yes"},
+			    {"kernel.peer_memory_api == yes"},
+			    {"nvidia_peermem.client == yes", "rdma.stack == inbox"}},
+	[PP_WAY_NEEDED] = {{"gpu.gdr_supported == yes"},
+			   {"hca.rdma_device == yes"},
+			   {"hca.active_ports > 0"},
+			   {"hca.uverbs_access == yes", "hca.probe.host == yes"},
+			   {"hca.provider_installed == yes", "hca.probe.host == yes"},
+			   {"pair.distance ~ PIX|PXB|PHB|NODE|SYS"}},
+};
+
+struct either {
+	struct pp_condition of[EITHER];
+	unsigned int n;
 };
 
 struct pp_way_tests {
-	struct pp_condition test[PP_WAYS][TESTS_MAX];
+	struct either test[PP_WAYS][TESTS_MAX];
 	unsigned int n[PP_WAYS];
 };
+
+static void parse(struct pp_arena *arena, const char *const *texts, struct either *ret)
+{
+	struct pp_error err;
+
+	for (; ret->n < EITHER && texts[ret->n]; ret->n++) {
+		int r = pp_condition_parse(arena, PP_PAIR, texts[ret->n], &ret->of[ret->n], &err);
+
+		assert(!r); /* the table is ours */
+		(void)r;
+	}
+}
 
 int pp_way_tests_new(struct pp_arena *arena, struct pp_way_tests **ret)
 {
 	struct pp_way_tests *t = pp_arena_alloc(arena, sizeof(*t));
-	struct pp_error err;
 
 	if (!t)
 		return -ENOMEM;
 	for (size_t way = 0; way < PP_WAYS; way++)
-		for (size_t i = 0; i < TESTS_MAX && way_conditions[way][i]; i++) {
-			int r = pp_condition_parse(arena, PP_PAIR, way_conditions[way][i],
-						   &t->test[way][t->n[way]++], &err);
-
-			assert(!r); /* the table is ours */
-			(void)r;
-		}
+		for (; t->n[way] < TESTS_MAX && way_conditions[way][t->n[way]][0]; t->n[way]++)
+			parse(arena, way_conditions[way][t->n[way]], &t->test[way][t->n[way]]);
 	*ret = t;
 	return arena->failed ? -ENOMEM : 0;
+}
+
+/* One of the two is enough. A probe that nobody made is no second fact at all. */
+static enum pp_truth test_either(const struct either *e, const struct pp_facts *facts,
+				 const struct pp_object *pair)
+{
+	enum pp_truth first = pp_condition_test(&e->of[0], facts, pair, /* ret_missing= */ NULL);
+	enum pp_truth second;
+
+	if (e->n < 2 || first == PP_TRUE)
+		return first;
+	second = pp_condition_test(&e->of[1], facts, pair, /* ret_missing= */ NULL);
+	if (second == PP_TRUE || first == PP_OPEN)
+		return second == PP_TRUE ? PP_TRUE : PP_OPEN;
+	if (!pp_fact_get(pp_condition_holder(facts, pair, pp_fact_table[e->of[1].fact].kind),
+			 e->of[1].fact))
+		return first;
+	return second;
 }
 
 enum pp_truth pp_way_test(const struct pp_way_tests *t, enum pp_way way,
@@ -165,11 +201,15 @@ enum pp_truth pp_way_test(const struct pp_way_tests *t, enum pp_way way,
 	enum pp_truth truth = PP_TRUE, one;
 
 	for (unsigned int i = 0; i < t->n[way] && truth != PP_FALSE; i++) {
-		one = pp_condition_test(&t->test[way][i], facts, pair, /* ret_missing= */ NULL);
+		one = test_either(&t->test[way][i], facts, pair);
+		/* What upstream's versions lack, a distribution may have: only a probe denies it.
+		 */
+		if (one == PP_FALSE && t->test[way][i].of[0].fact == PP_F_HCA_KERNEL_DMABUF)
+			one = PP_OPEN;
 		if (one == PP_TRUE || (one == PP_OPEN && truth == PP_OPEN))
 			continue;
 		truth = one;
-		decider = &t->test[way][i];
+		decider = &t->test[way][i].of[0];
 	}
 	if (ret_decider)
 		*ret_decider = decider;

@@ -33,8 +33,9 @@ int pp_prerequisites_examine(const struct pp_facts *facts, struct pp_arena *aren
 enum pp_way { PP_WAY_DMABUF, PP_WAY_PEERMEM, PP_WAY_NEEDED, PP_WAYS };
 
 /*
- * On a pair. @ret_decider (may be NULL) receives the condition that decides: the first false one,
- * else the first open one, else NULL. Valid as long as the arena.
+ * On a pair: all tests of the way hold; one test may be met by either of two facts (what a version
+ * promises, or what a probe found). @ret_decider (may be NULL) receives the condition that decides:
+ * the first false one, else the first open one, else NULL. Valid as long as the arena.
  */
 struct pp_way_tests; /* opaque: the parsed conditions */
 int pp_way_tests_new(struct pp_arena *arena, struct pp_way_tests **ret); /* -ENOMEM */

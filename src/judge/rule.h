@@ -34,11 +34,19 @@ struct pp_rule {
 	bool disabled;		 /* by a later directory */
 	struct pp_condition *when, *unless;
 	unsigned int n_when, n_unless;
+	const enum pp_fact_id *show; /* facts that explain, and decide nothing */
+	unsigned int n_show;
 };
 
 struct pp_rules;
 
-enum { PP_RULES_MAX = 1024, PP_RULE_CONDITIONS = 16, PP_RULES_FILE_MAX = 1 << 20 };
+enum {
+	PP_RULES_MAX = 1024,
+	PP_RULE_CONDITIONS = 16,
+	PP_RULE_SHOWN = 8,
+	PP_RULE_FACTS = 2 * PP_RULE_CONDITIONS + PP_RULE_SHOWN,
+	PP_RULES_FILE_MAX = 1 << 20
+};
 
 int pp_rules_new(struct pp_rules **ret); /* -ENOMEM */
 struct pp_rules *pp_rules_free(struct pp_rules *r);

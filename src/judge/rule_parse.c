@@ -24,6 +24,8 @@ struct raw {
 struct draft {
 	struct pp_rule rule;
 	bool has_scope, has_verdict;
+	const char *show; /* words */
+	unsigned int show_line;
 	struct raw *first, *last;
 	struct draft *next;
 };
@@ -52,7 +54,8 @@ static const struct {
 	TEXT_KEY("fix-id", fix_id, false), TEXT_KEY("reverse", reverse, false),
 };
 
-static const char *const other_keys[] = {"for", "when", "unless", "verdict", "advice", "disabled"};
+static const char *const other_keys[] = {"for",	    "when",   "unless",	 "show",
+					 "verdict", "advice", "disabled"};
 
 static const char **text_at(struct pp_rule *rule, size_t i)
 {
@@ -140,6 +143,11 @@ static int other_key(struct parser *p, const char *key, const char *value, unsig
 
 	if (!strcmp(key, "when") || !strcmp(key, "unless"))
 		return add_condition(p, *key == 'u', value, line, err);
+	if (!strcmp(key, "show")) {
+		d->show = pp_arena_str(&p->rules->arena, value);
+		d->show_line = line;
+		return 0;
+	}
 	if (!strcmp(key, "advice"))
 		return flag_key(key, value, &d->rule.advice, err);
 	if (!strcmp(key, "disabled"))
@@ -294,6 +302,34 @@ static int resolve(struct pp_rules *rules, struct draft *d, unsigned int *ret_li
 	return 0;
 }
 
+/* "key key ...": what is shown beside the facts of the conditions. */
+static int resolve_show(struct pp_rules *rules, struct draft *d, struct pp_error *err)
+{
+	enum pp_fact_id *list =
+		pp_arena_array(&rules->arena, PP_RULE_SHOWN, sizeof(enum pp_fact_id));
+	const char *at = d->show;
+	char key[128];
+	size_t len;
+	int r;
+
+	if (!list)
+		return pp_error_set(err, -ENOMEM, "out of memory for rules");
+	for (; *at; at += len, at += strspn(at, " ")) {
+		len = strcspn(at, " ");
+		if (len >= sizeof(key) || d->rule.n_show == PP_RULE_SHOWN)
+			return pp_error_set(err, -EINVAL, "'show' is at most %d facts",
+					    PP_RULE_SHOWN);
+		memcpy(key, at, len);
+		key[len] = '\0';
+		r = pp_condition_fact(d->rule.scope, key, &list[d->rule.n_show], err);
+		if (r)
+			return r;
+		d->rule.n_show++;
+	}
+	d->rule.show = list;
+	return 0;
+}
+
 static int accept(struct pp_rules *r, struct draft *d, unsigned int *ret_line, struct pp_error *err)
 {
 	int error;
@@ -304,6 +340,10 @@ static int accept(struct pp_rules *r, struct draft *d, unsigned int *ret_line, s
 	error = check_texts(d, err);
 	if (!error)
 		error = resolve(r, d, ret_line, err);
+	if (!error && d->show) {
+		*ret_line = d->show_line;
+		error = resolve_show(r, d, err);
+	}
 	if (error)
 		return error;
 	*ret_line = d->rule.line;

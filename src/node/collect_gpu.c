@@ -138,6 +138,7 @@ static void set_bar1(struct pp_node *n, struct pp_object *o, const struct pp_gpu
 	if (coherent && pp_gpu_unsupported(s->of[i], "bar1")) {
 		pp_fact_int(&n->facts, o, PP_F_GPU_BAR1_TOTAL, 0, source);
 		pp_fact_int(&n->facts, o, PP_F_GPU_BAR1_USED, 0, source);
+		pp_fact_int(&n->facts, o, PP_F_GPU_BAR1_FREE, 0, source);
 		pp_fact_unknown(&n->facts, o, PP_F_GPU_BAR1_COVERS, source,
 				"no BAR1 window: GPU memory is coherent with the CPU's");
 		return;
@@ -145,14 +146,18 @@ static void set_bar1(struct pp_node *n, struct pp_object *o, const struct pp_gpu
 	if (pp_gpu_number(s->of[i], "bar1_total_bytes", INT64_MAX, &total)) {
 		pp_gpu_absent(n, o, PP_F_GPU_BAR1_TOTAL, s, i, "bar1", source);
 		pp_gpu_absent(n, o, PP_F_GPU_BAR1_USED, s, i, "bar1", source);
+		pp_gpu_absent(n, o, PP_F_GPU_BAR1_FREE, s, i, "bar1", source);
 		pp_gpu_absent(n, o, PP_F_GPU_BAR1_COVERS, s, i, "bar1", source);
 		return;
 	}
 	pp_fact_int(&n->facts, o, PP_F_GPU_BAR1_TOTAL, total, source);
-	if (!pp_gpu_number(s->of[i], "bar1_used_bytes", total, &used))
+	if (!pp_gpu_number(s->of[i], "bar1_used_bytes", total, &used)) {
 		pp_fact_int(&n->facts, o, PP_F_GPU_BAR1_USED, used, source);
-	else
+		pp_fact_int(&n->facts, o, PP_F_GPU_BAR1_FREE, total - used, source);
+	} else {
 		pp_gpu_absent(n, o, PP_F_GPU_BAR1_USED, s, i, "bar1_used_bytes", source);
+		pp_gpu_absent(n, o, PP_F_GPU_BAR1_FREE, s, i, "bar1_used_bytes", source);
+	}
 	/* A window is a power of two, and memory sizes are not: whole cover shows as larger. */
 	if (memory > 0 && total > 0)
 		pp_fact_bool(&n->facts, o, PP_F_GPU_BAR1_COVERS, total >= memory, source);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of peerpath check: what the probe found, and the page that people read.
+ */
+#ifndef PP_CLI_CHECK_H
+#define PP_CLI_CHECK_H
+
+#include "cli/proof.h"
+#include "rdma/probe.h"
+
+struct pp_check {
+	struct pp_session s;
+	struct pp_proof proof;
+	struct pp_probe *probe; /* NULL without --probe */
+	const struct pp_prerequisites *needs;
+	enum pp_verdict verdict; /* of the gates and of the probe */
+};
+
+/*
+ * Probes every hca and adds what was found to the node's facts, before they are judged. 0, or an
+ * exit code after one line on stderr.
+ */
+int pp_check_probe(struct pp_check *c);
+/* Worst of what the probe says of the ways that gate 1 needs. */
+enum pp_verdict pp_check_probe_verdict(const struct pp_probe *probe);
+void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe);
+
+/* Text: findings by rule, open facts, notes; with @details cause, fix and source of each. */
+void pp_check_text(const struct pp_check *c, bool details);
+
+#endif
