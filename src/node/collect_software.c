@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "node/os_release.h"
 #include "base/banned.h"
 
 enum {
@@ -20,6 +21,8 @@ enum {
 	MAX_JSON = 256 << 10,
 	MAX_HEADER = 4 << 20
 };
+
+static const char PODMAN[] = "/run/.containerenv";
 
 static int json_version(struct pp_node *n, const char *path, char version[VERSION])
 {
@@ -202,19 +205,31 @@ static void set_variable(struct pp_software *sw, enum pp_fact_id id, const char 
 		pp_fact_unknown(&n->facts, n->self, id, NULL, "%s", sw->env.why);
 }
 
-/* Told by whoever starts the program, or by Apptainer, which names its image. */
+/* Podman writes what it runs into each container of root's. */
+static bool podman_image(struct pp_node *n, char *value, size_t size)
+{
+	char text[4096];
+
+	return !pp_source_text(n->src, PODMAN, text, sizeof(text)) &&
+	       !pp_os_release_value(text, "image", value, size) && value[0];
+}
+
+/* Told by whoever starts the program, or by Apptainer or Podman, which name their image. */
 static void collect_image(struct pp_software *sw)
 {
 	static const char *const names[] = {"PEERPATH_IMAGE", "APPTAINER_CONTAINER",
 					    "SINGULARITY_CONTAINER"};
 	struct pp_node *n = sw->node;
 	const char *value = NULL;
+	char image[512];
 	size_t i = 0;
 
 	while (!value && i < PP_ARRAY_LEN(names))
 		value = pp_environment_get(&sw->env, names[i++]);
 	if (value && *value)
 		pp_fact_str(&n->facts, n->self, PP_F_CONTAINER_IMAGE, value, names[i - 1]);
+	else if (podman_image(n, image, sizeof(image)))
+		pp_fact_str(&n->facts, n->self, PP_F_CONTAINER_IMAGE, image, PODMAN);
 	else
 		pp_fact_unknown(&n->facts, n->self, PP_F_CONTAINER_IMAGE, NULL, "%s",
 				sw->env.known ? "nobody told" : sw->env.why);

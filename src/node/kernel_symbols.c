@@ -25,6 +25,14 @@ static const char *const names[SYMBOLS] = {
 	[DMABUF] = "ib_umem_dmabuf_get",
 };
 
+static bool all_of(const bool seen[SYMBOLS])
+{
+	for (size_t i = 0; i < SYMBOLS; i++)
+		if (!seen[i])
+			return false;
+	return true;
+}
+
 /* "ffffffffc0a01230 T ib_umem_release\t[ib_uverbs]" */
 static enum pp_scan_step keep_symbol(void *arg, const char *line, size_t len)
 {
@@ -40,7 +48,7 @@ static enum pp_scan_step keep_symbol(void *arg, const char *line, size_t len)
 		if (strlen(names[i]) != name_len || memcmp(names[i], name, name_len) != 0)
 			continue;
 		seen[i] = true;
-		return PP_SCAN_KEEP;
+		return all_of(seen) ? PP_SCAN_LAST : PP_SCAN_KEEP;
 	}
 	return PP_SCAN_DROP;
 }

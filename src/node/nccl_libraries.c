@@ -10,7 +10,7 @@
 #include "node/collect_software.h"
 #include "base/banned.h"
 
-enum { MAX_LIBRARIES = 64, MAX_VERSION = 64, PYTHON_MINORS = 20 };
+enum { MAX_LIBRARIES = 64, MAX_VERSION = 64, PYTHON_MINORS = 20, MAX_PATH_DIRS = 64 };
 
 static const char SONAME[] = "libnccl.so.2";
 static const char PYTHON_PLACE[] = "nvidia/nccl/lib";
@@ -98,6 +98,26 @@ static void add_python(struct pp_software *sw, struct found *f, const char *pref
 	}
 }
 
+/* The Pythons of PATH: .../bin/python3 belongs to the prefix above it. */
+static void add_pythons_of_path(struct pp_software *sw, struct found *f)
+{
+	const char *list = pp_environment_get(&sw->env, "PATH");
+	char dir[PP_PATH_MAX], path[PP_PATH_MAX];
+	unsigned int left = MAX_PATH_DIRS;
+	size_t len;
+
+	for (const char *p = list ? list : ""; *p && left; p += len + (p[len] != '\0'), left--) {
+		len = strcspn(p, ":");
+		if (p[0] != '/' || len >= sizeof(dir))
+			continue;
+		memcpy(dir, p, len);
+		dir[len] = '\0';
+		if (!pp_path_join(dir, "python3", path) && pp_source_exists(sw->node->src, path) &&
+		    !pp_path_join(dir, "..", path))
+			add_python(sw, f, path);
+	}
+}
+
 void pp_nccl_libraries_collect(struct pp_software *sw)
 {
 	static const char *const fixed[] = {"/usr", "/usr/local", "/opt/conda"};
@@ -118,6 +138,7 @@ void pp_nccl_libraries_collect(struct pp_software *sw)
 		add_file(sw, &f, prefix, "lib");
 		add_python(sw, &f, prefix);
 	}
+	add_pythons_of_path(sw, &f);
 	prefix = pp_environment_get(&sw->env, "HOME");
 	if (prefix && !pp_path_join(prefix, ".local", path))
 		add_python(sw, &f, path);

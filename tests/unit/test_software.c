@@ -190,7 +190,9 @@ static void test_settings(void **state)
 	/* Nothing was asked. */
 	begin();
 	put("/etc/nccl.conf", "NCCL_IB_DISABLE=1\n");
+	put("/run/.containerenv", "engine=\"podman-4.3.1\"\nimage=\"docker.io/library/x:1\"\n");
 	n = collect();
+	assert_string_equal(text(n, PP_F_CONTAINER_IMAGE), "docker.io/library/x:1");
 	assert_false(known(n, PP_F_NCCL_IB_DISABLE));
 	assert_false(known(n, PP_F_NCCL_ENV));
 	assert_false(known(n, PP_F_PERFTEST_PATH));
@@ -301,7 +303,7 @@ static void test_nccl_facts(void **state)
 {
 	static const char STRINGS[] = "x\0NCCL version 2.21.5+cuda12.4\0";
 	static const char ENV[] = "{\"variables\": {\"VIRTUAL_ENV\": \"/venv\", "
-				  "\"PATH\": \"/usr/bin:/opt/perftest/bin\"}}";
+				  "\"PATH\": \"/usr/bin:/opt/torch/bin:/opt/perftest/bin\"}}";
 	struct pp_node *n;
 
 	(void)state;
@@ -313,6 +315,9 @@ static void test_nccl_facts(void **state)
 	put_bytes("/venv/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2", STRINGS,
 		  sizeof(STRINGS));
 	put("/usr/local/lib/python3.12/dist-packages/nvidia/nccl/lib/libnccl.so.2", "?");
+	ln("/opt/torch/bin/python3", "/usr/bin/python3.12");
+	put_bytes("/opt/torch/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2", STRINGS,
+		  sizeof(STRINGS));
 	put("/opt/perftest/bin/ib_write_bw", "");
 	put("/usr/local/cuda-12.4/version.json",
 	    "{\"cuda\": {\"name\": \"CUDA SDK\", \"version\": \"12.4.131\"}}");
@@ -324,6 +329,8 @@ static void test_nccl_facts(void **state)
 	assert_string_equal(text(n, PP_F_NCCL_LIBS),
 			    "/opt/a/libnccl.so.2.27.7 2.27.7, "
 			    "/venv/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2 "
+			    "2.21.5+cuda12.4, "
+			    "/opt/torch/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2 "
 			    "2.21.5+cuda12.4, "
 			    "/usr/local/lib/python3.12/dist-packages/nvidia/nccl/lib/libnccl.so.2 "
 			    "(version unknown: no version in it)");
