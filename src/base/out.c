@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text and JSON from the same calls. A table is held until its end, since column widths depend on
- * every cell. Nothing reaches the stream before pp_out_finish(): a failing verb leaves no half
- * document behind.
+ * Text and JSON from the same calls. Nothing reaches the stream before pp_out_finish(): a failing
+ * verb leaves no half document behind.
  */
 #include "base/out.h"
 
@@ -12,32 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/out_text.h"
 #include "base/parse.h"
 #include "base/banned.h"
 
-enum { DEFAULT_WIDTH = 100, LABEL_WIDTH = 22, GAP = 2, NARROWEST = 10 };
-
-struct cell {
-	const char *text;
-	bool is_verdict;
-	enum pp_verdict verdict;
-	struct cell *next;
-};
-
-struct pp_out {
-	FILE *stream;
-	bool is_json, color;
-	unsigned int width;
-	struct pp_buf buf;
-	struct pp_json json;
-
-	/* the open table */
-	const struct pp_out_column *columns;
-	unsigned int n_columns, column;
-	struct pp_arena cells;
-	struct cell *first, *last;
-};
+enum { DEFAULT_WIDTH = 100, LABEL_WIDTH = 22 };
 
 struct pp_out *pp_out_new(bool json, FILE *stream, unsigned int width, bool color)
 {
@@ -115,8 +93,7 @@ void pp_out_raw(struct pp_out *o, const char *text)
 		pp_buf_str(&o->buf, text);
 }
 
-/* Columns that @n bytes of UTF-8 take on a terminal, wide characters apart. */
-static size_t columns_of(const char *text, size_t n)
+size_t pp_out_columns_of(const char *text, size_t n)
 {
 	size_t w = 0;
 
@@ -125,11 +102,7 @@ static size_t columns_of(const char *text, size_t n)
 	return w;
 }
 
-/*
- * Bytes of @text that fit into @width columns, broken at a blank where there is one.
- * *skip is set to the number of blanks to drop after them.
- */
-static size_t fit(const char *text, size_t width, size_t *skip)
+size_t pp_out_fit(const char *text, size_t width, size_t *skip)
 {
 	size_t n = 0, blank = 0, w = 0;
 
@@ -151,14 +124,14 @@ static size_t fit(const char *text, size_t width, size_t *skip)
 	return n;
 }
 
-static void spaces(struct pp_out *o, size_t n)
+void pp_out_spaces(struct pp_out *o, size_t n)
 {
 	while (n--)
 		pp_buf_char(&o->buf, ' ');
 }
 
 /* Facts hold what machines, logs and files say: none of it may drive the terminal. */
-static void plain(struct pp_out *o, const char *text, size_t n)
+void pp_out_plain(struct pp_out *o, const char *text, size_t n)
 {
 	size_t at = o->buf.len;
 
@@ -173,14 +146,14 @@ static void wrapped(struct pp_out *o, const char *text, size_t at, size_t indent
 	size_t n, skip, room;
 
 	do {
-		room = o->width > at + NARROWEST ? o->width - at : NARROWEST;
-		n = fit(text, room, &skip);
-		plain(o, text, n);
+		room = o->width > at + PP_OUT_NARROWEST ? o->width - at : PP_OUT_NARROWEST;
+		n = pp_out_fit(text, room, &skip);
+		pp_out_plain(o, text, n);
 		pp_buf_char(&o->buf, '\n');
 		text += n + skip;
 		at = indent;
 		if (*text)
-			spaces(o, indent);
+			pp_out_spaces(o, indent);
 	} while (*text);
 }
 
@@ -199,13 +172,13 @@ void pp_out_para(struct pp_out *o, unsigned int indent, const char *fmt, ...)
 
 static void label(struct pp_out *o, const char *text)
 {
-	size_t w = columns_of(text, strlen(text));
+	size_t w = pp_out_columns_of(text, strlen(text));
 
 	pp_buf_printf(&o->buf, "  %s", text);
-	spaces(o, w < LABEL_WIDTH ? LABEL_WIDTH - w : 1);
+	pp_out_spaces(o, w < LABEL_WIDTH ? LABEL_WIDTH - w : 1);
 }
 
-static const char *verdict_color(const struct pp_out *o, enum pp_verdict v)
+const char *pp_out_color(const struct pp_out *o, enum pp_verdict v)
 {
 	static const char *const colors[] = {
 		[PP_PASS] = "\033[32m",
@@ -217,7 +190,7 @@ static const char *verdict_color(const struct pp_out *o, enum pp_verdict v)
 	return o->color ? colors[v] : "";
 }
 
-static const char *color_end(const struct pp_out *o)
+const char *pp_out_color_end(const struct pp_out *o)
 {
 	return o->color ? "\033[0m" : "";
 }
@@ -234,7 +207,7 @@ void pp_out_str(struct pp_out *o, const char *key, const char *name, const char 
 	if (!name)
 		return;
 	label(o, name);
-	at = columns_of(name, strlen(name));
+	at = pp_out_columns_of(name, strlen(name));
 	at = 2 + (at < LABEL_WIDTH ? LABEL_WIDTH : at + 1);
 	wrapped(o, value ? value : "-", at, 2 + LABEL_WIDTH);
 }
@@ -289,229 +262,10 @@ void pp_out_bool(struct pp_out *o, const char *key, const char *name, bool value
 void pp_out_verdict(struct pp_out *o, const char *key, const char *name, enum pp_verdict v)
 {
 	if (!o->is_json)
-		text_field(o, name, "%s%s%s", verdict_color(o, v), pp_verdict_name(v),
-			   color_end(o));
+		text_field(o, name, "%s%s%s", pp_out_color(o, v), pp_verdict_name(v),
+			   pp_out_color_end(o));
 	else if (key)
 		pp_json_str(&o->json, key, pp_verdict_name(v));
-}
-
-void pp_out_table(struct pp_out *o, const char *key, const struct pp_out_column *columns,
-		  unsigned int n)
-{
-	assert(!o->columns && n && n <= PP_OUT_COLUMNS);
-	o->columns = columns;
-	o->n_columns = n;
-	o->column = 0;
-	o->first = o->last = NULL;
-	if (o->is_json)
-		pp_json_array(&o->json, key);
-}
-
-/* Moves to the next column; opens and closes the row's object in JSON. Returns the column. */
-static const struct pp_out_column *next_column(struct pp_out *o)
-{
-	assert(o->columns);
-	if (o->is_json && o->column == 0)
-		pp_json_object(&o->json, NULL);
-	return &o->columns[o->column];
-}
-
-static void end_column(struct pp_out *o)
-{
-	if (++o->column < o->n_columns)
-		return;
-	o->column = 0;
-	if (o->is_json)
-		pp_json_end_object(&o->json);
-}
-
-static struct cell *hold(struct pp_out *o, const char *text)
-{
-	struct cell *c = pp_arena_alloc(&o->cells, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->text = pp_arena_str(&o->cells, text && *text ? text : "-");
-	if (o->last)
-		o->last->next = c;
-	else
-		o->first = c;
-	o->last = c;
-	return c;
-}
-
-void pp_out_cell(struct pp_out *o, const char *value)
-{
-	const struct pp_out_column *c = next_column(o);
-
-	if (!o->is_json)
-		(void)hold(o, value);
-	else if (c->key)
-		pp_json_str(&o->json, c->key, value);
-	end_column(o);
-}
-
-void pp_out_cellf(struct pp_out *o, const char *fmt, ...)
-{
-	struct pp_buf PP_AUTO_BUF text = PP_BUF((size_t)64 << 10);
-	va_list ap;
-
-	va_start(ap, fmt);
-	pp_buf_vprintf(&text, fmt, ap);
-	va_end(ap);
-	pp_out_cell(o, pp_buf_text(&text));
-}
-
-void pp_out_cell_i64(struct pp_out *o, int64_t value)
-{
-	const struct pp_out_column *c = next_column(o);
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "%" PRId64, value);
-	if (!o->is_json)
-		(void)hold(o, text);
-	else if (c->key)
-		pp_json_i64(&o->json, c->key, value);
-	end_column(o);
-}
-
-void pp_out_cell_double(struct pp_out *o, double value)
-{
-	const struct pp_out_column *c = next_column(o);
-	char text[32];
-
-	(void)snprintf(text, sizeof(text), "%.6g", value);
-	if (!o->is_json)
-		(void)hold(o, text);
-	else if (c->key)
-		pp_json_double(&o->json, c->key, value);
-	end_column(o);
-}
-
-void pp_out_cell_bool(struct pp_out *o, bool value)
-{
-	const struct pp_out_column *c = next_column(o);
-
-	if (!o->is_json)
-		(void)hold(o, value ? "yes" : "no");
-	else if (c->key)
-		pp_json_bool(&o->json, c->key, value);
-	end_column(o);
-}
-
-void pp_out_cell_verdict(struct pp_out *o, enum pp_verdict v)
-{
-	const struct pp_out_column *c = next_column(o);
-	struct cell *held;
-
-	if (!o->is_json) {
-		held = hold(o, pp_verdict_name(v));
-		if (held) {
-			held->is_verdict = true;
-			held->verdict = v;
-		}
-	} else if (c->key) {
-		pp_json_str(&o->json, c->key, pp_verdict_name(v));
-	}
-	end_column(o);
-}
-
-/* Natural widths, then narrowed from the widest wrappable column until the row fits. */
-static void column_widths(const struct pp_out *o, size_t width[PP_OUT_COLUMNS])
-{
-	const struct cell *c = o->first;
-	size_t total = 0, w;
-	unsigned int widest;
-
-	for (unsigned int i = 0; i < o->n_columns; i++)
-		width[i] = o->columns[i].title ? strlen(o->columns[i].title) : 0;
-	for (unsigned int i = 0; c; c = c->next, i = (i + 1) % o->n_columns) {
-		w = columns_of(c->text, strlen(c->text));
-		if (o->columns[i].title && w > width[i])
-			width[i] = w;
-	}
-	for (unsigned int i = 0; i < o->n_columns; i++)
-		total += o->columns[i].title ? width[i] + GAP : 0;
-	while (total > o->width + GAP) {
-		widest = o->n_columns;
-		for (unsigned int i = 0; i < o->n_columns; i++)
-			if (o->columns[i].title && o->columns[i].wrap && width[i] > NARROWEST &&
-			    (widest == o->n_columns || width[i] > width[widest]))
-				widest = i;
-		if (widest == o->n_columns)
-			return;
-		width[widest]--;
-		total--;
-	}
-}
-
-/* One row of cells, as many lines as the longest wrapped cell needs. */
-static void text_row(struct pp_out *o, const struct cell *cells[], const size_t width[])
-{
-	const char *rest[PP_OUT_COLUMNS];
-	bool more = true;
-	size_t n, skip, used, pending;
-
-	for (unsigned int i = 0; i < o->n_columns; i++)
-		rest[i] = cells[i]->text;
-	while (more) {
-		more = false;
-		pending = 0;
-		for (unsigned int i = 0; i < o->n_columns; i++) {
-			if (!o->columns[i].title)
-				continue;
-			n = fit(rest[i], width[i], &skip);
-			used = columns_of(rest[i], n);
-			if (n) {
-				spaces(o, pending);
-				pending = 0;
-				if (cells[i]->is_verdict)
-					pp_buf_str(&o->buf, verdict_color(o, cells[i]->verdict));
-				plain(o, rest[i], n);
-				if (cells[i]->is_verdict)
-					pp_buf_str(&o->buf, color_end(o));
-			}
-			pending += (used < width[i] ? width[i] - used : 0) + GAP;
-			rest[i] += n + skip;
-			more |= *rest[i] != '\0';
-		}
-		pp_buf_char(&o->buf, '\n');
-	}
-}
-
-static void text_table(struct pp_out *o)
-{
-	const struct cell *row[PP_OUT_COLUMNS], *c = o->first;
-	struct cell heads[PP_OUT_COLUMNS] = {0};
-	size_t width[PP_OUT_COLUMNS] = {0};
-	unsigned int i;
-
-	column_widths(o, width);
-	for (i = 0; i < o->n_columns; i++) {
-		heads[i].text = o->columns[i].title ? o->columns[i].title : "";
-		row[i] = &heads[i];
-	}
-	text_row(o, row, width);
-	while (c) {
-		for (i = 0; i < o->n_columns && c; i++, c = c->next)
-			row[i] = c;
-		if (i == o->n_columns)
-			text_row(o, row, width);
-	}
-}
-
-void pp_out_table_end(struct pp_out *o)
-{
-	assert(o->columns && (o->column == 0 || o->cells.failed));
-	if (o->is_json)
-		pp_json_end_array(&o->json);
-	else
-		text_table(o);
-	if (o->cells.failed)
-		o->buf.failed = -ENOMEM;
-	pp_arena_done(&o->cells);
-	o->columns = NULL;
-	o->first = o->last = NULL;
 }
 
 int pp_out_finish(struct pp_out *o)

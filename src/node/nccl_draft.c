@@ -11,7 +11,8 @@
 static const struct {
 	const char *name, *text;
 } odds[PP_NCCL_ODDS] = {
-	[PP_NCCL_ODD_VERSION] = {"version", "the version of the file is not 1: NCCL refuses it (RCCL writes 2)"},
+	[PP_NCCL_ODD_VERSION] =
+		{"version", "the version of the file is not 1: NCCL refuses it (RCCL writes 2)"},
 	[PP_NCCL_ODD_BUSID] = {"busid", "no PCI address of 12 characters, as NCCL needs it"},
 	[PP_NCCL_ODD_DUPLICATE] = {"duplicate-busid", "the address of a device stands twice"},
 	[PP_NCCL_ODD_ABSENT] = {"absent",
