@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whole made machines with one fault each, through `peerpath check`: the rule that must say so, the
+verdict, the exit status, and the shape of the JSON document and of the page.
+
+The faults are put into the recorded files and answers by tests/fixtures/make_machine.py, which knows
+nothing of rules.
+"""
+import fcntl
+import os
+import pathlib
+import pty
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+import shared
+
+MAKE = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "make_machine.py"
+EXIT = {"pass": 0, "degraded": 1, "fail": 1, "unknown": 2}
+
+# faults: verdict, rules that must fire and count (others may not, except those after "|")
+CASES = {
+    "": ("pass", set()),
+    "acs-redirect": ("degraded", {"acs-redirect"}),
+    "acs-unreadable": ("unknown", set()),
+    "proprietary": ("degraded", {"proprietary-module-peermem"}),
+    "proprietary,no-peermem": ("fail", {"no-way-peermem-not-loaded"}),
+    "no-peermem": ("pass", set()),
+    "narrow-link": ("degraded", {"link-narrow"}),
+    "slow-link": ("degraded", {"link-slow"}),
+    "far-nic": ("degraded", {"rail-far"}),
+    "port-down": ("degraded", {"rail-far"}),
+    "no-rdma-device": ("fail", {"no-rdma-device"}),
+    "memlock-64k": ("degraded", {"memlock-small"}),
+    "bar1-256m": ("degraded", {"bar1-256m"}),
+    "iommu-translated": ("degraded", {"iommu-translates", "acs-redirect"}),
+    "vm-flat": ("degraded", {"rail-far-in-guest"}),
+    "roce": ("pass", set()),
+    "roce-no-gid": ("degraded", {"no-rocev2-gid"}),
+    "no-dmabuf-verb": ("degraded", {"libibverbs-without-dmabuf"}),
+    "no-uverbs-access": ("fail", {"uverbs-no-access"}),
+}
+
+faults = []
+
+
+def need(condition, text):
+    if not condition:
+        faults.append(text)
+
+
+def made(top, fault):
+    out = pathlib.Path(top) / (fault.replace(",", "+") or "good")
+    if not out.exists():
+        args = ["--faults", fault] if fault else []
+        subprocess.run([sys.executable, str(MAKE), *args, "good2", str(out)], check=True,
+                       stdout=subprocess.DEVNULL)
+    return str(out)
+
+
+def one_case(program, top, fault):
+    want, rules = CASES[fault]
+    code, doc, err = shared.document(program, "peerpath.check/1", "check", "--replay", made(top, fault))
+    if doc is None:
+        faults.append(f"{fault}: no document, exit {code}: {err}")
+        return
+    fired = {f["rule"] for f in doc["findings"] if f["state"] == "fired" and f["counts"]}
+    need(doc["verdict"] == want, f"{fault}: {doc['verdict']}, want {want}: {doc['claim']}")
+    need(code == EXIT[want], f"{fault}: exit {code}")
+    need(fired == rules, f"{fault}: fired {sorted(fired)}, want {sorted(rules)}")
+    for f in doc["findings"]:
+        need(f["facts"] and all("value" in x for x in f["facts"]), f"{f['rule']}: no facts")
+        need(f["next"] and f["source"] and f["reviewed"], f"{f['rule']}: incomplete")
+        if f["state"] == "open":
+            need(any(x["value"] is None and x["unknown"] and x["how"] for x in f["facts"]),
+                 f"{f['rule']}: open without a reason")
+    prove, result, err = shared.document(program, "peerpath.prove/1", "prove", "--no-bundle",
+                                         "--replay", made(top, fault))
+    need(result and result["verdict"] == doc["verdict"] and prove == code,
+         f"{fault}: prove and check disagree")
+
+
+def page_width(program, machine):
+    """The page on a terminal of 80 columns; the longest line."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    run = subprocess.Popen([program, "check", "--details", "--color", "never", "--replay", machine],
+                           stdout=side, stderr=subprocess.DEVNULL)
+    os.close(side)
+    text = b""
+    try:
+        while block := os.read(main, 65536):
+            text += block
+    except OSError:
+        pass  # the other side is closed
+    run.wait(timeout=60)
+    os.close(main)
+    return max(len(line) for line in text.decode().split("\r\n"))
+
+
+def site_files(program, top):
+    machine = made(top, "iommu-translated")
+    policy = pathlib.Path(top) / "policy.conf"
+    policy.write_text("[forbid]\niommu-passthrough = isolation is required\n")
+    code, doc, _ = shared.document(program, "peerpath.check/1", "check", "--policy", str(policy),
+                                   "--replay", machine)
+    blocked = {f["rule"]: f["blocked"] for f in doc["findings"] if f["blocked"]}
+    need(blocked.get("iommu-translates") == "isolation is required", f"blocked: {blocked}")
+    need(code == 1, "a forbidden fix must not change the exit status")
+    _, text, _ = shared.run(program, "check", "--policy", str(policy), "--replay", machine)
+    need("blocked by site policy: isolation" in " ".join(text.split()), "the page hides the policy")
+    policy.write_text("[forbid]\niommu-passthru = x\n")
+    code, text, err = shared.run(program, "check", "--policy", str(policy), "--replay", machine)
+    need(code == 65 and not text and "did you mean 'iommu-passthrough'" in err, f"policy: {code} {err}")
+    rules = pathlib.Path(top) / "rules"
+    rules.mkdir()
+    (rules / "a.rules").write_text("[a]\ntitel = x\n")
+    code, text, err = shared.run(program, "check", "--rules", str(rules), "--replay", machine)
+    need(code == 65 and not text and "a.rules:2: unknown key 'titel'" in err, f"rules: {code} {err}")
+    code, _, _ = shared.run(program, "check", "--fail-on", "fail", "--replay", machine)
+    need(code == 0, f"--fail-on fail: exit {code}")
+
+
+def main():
+    program = sys.argv[1]
+    with tempfile.TemporaryDirectory() as top:
+        for fault in CASES:
+            one_case(program, top, fault)
+        site_files(program, top)
+        for fault in ("", "iommu-translated", "acs-unreadable"):
+            width = page_width(program, made(top, fault))
+            need(width <= 80, f"{fault or 'good'}: a line of {width} columns on a terminal of 80")
+    print("\n".join(faults) or f"{len(CASES)} machines judged as they should be")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
