@@ -204,15 +204,23 @@ static void nvlinks_text(struct pp_node *n, struct pp_buf *text)
 		pp_buf_printf(text, "NV%lld\n", (long long)total[i]);
 }
 
-/* Text of the tree below each host bridge; returns the parts that hang directly on one. */
-static struct part *tops(struct pp_node *n, size_t *ret_count)
+/* A gpu or hca whose place is not known, or one below such a bridge; -1 none. */
+static int without_place(const struct pp_node *n, const bool *on_path)
 {
-	bool *on_path = mark_paths(n);
+	for (unsigned int i = 0; i < n->pci.n; i++)
+		if (on_path[i] && n->pci.dev[i].host_bridge < 0)
+			return (int)i;
+	return -1;
+}
+
+/* Text of the tree below each host bridge; returns the parts that hang directly on one. */
+static struct part *tops(struct pp_node *n, const bool *on_path, size_t *ret_count)
+{
 	struct part *parts = pp_arena_array(&n->arena, n->pci.n + 1, sizeof(*parts));
 	const char **inside = pp_arena_array(&n->arena, n->pci.n + 1, sizeof(*inside));
 	size_t count = 0, i, end = 0;
 
-	if (!on_path || !parts || !inside)
+	if (!parts || !inside)
 		return NULL;
 	for (i = 0; i < n->pci.n; i++)
 		if (on_path[i])
@@ -236,15 +244,28 @@ static struct part *tops(struct pp_node *n, size_t *ret_count)
 static void topology(struct pp_node *n)
 {
 	struct pp_buf PP_AUTO_BUF text = PP_BUF(MAX_TEXT);
+	char bdf[PP_BDF_TEXT];
 	struct part *parts;
 	size_t count = 0;
+	bool *on_path;
+	int lost;
 
 	if (n->pci.why) {
 		pp_fact_unknown(&n->facts, n->self, PP_F_TOPOLOGY_CLASS, "/sys/bus/pci/devices",
 				"%s", n->pci.why);
 		return;
 	}
-	parts = tops(n, &count);
+	on_path = mark_paths(n);
+	if (!on_path)
+		return;
+	lost = without_place(n, on_path);
+	if (lost >= 0) {
+		pp_fact_unknown(&n->facts, n->self, PP_F_TOPOLOGY_CLASS, "/sys/bus/pci/devices",
+				"the place of %s in the tree is not known",
+				pp_bdf_format(&n->pci.dev[lost].bdf, bdf));
+		return;
+	}
+	parts = tops(n, on_path, &count);
 	if (!parts)
 		return;
 	for (size_t i = 0; i < count; i++)
