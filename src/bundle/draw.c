@@ -169,9 +169,9 @@ static void paint_item(struct painter *p, const struct pp_item *i)
 		pp_svg_rect(&p->svg, tab, i->x, i->y, 8, i->h, 2);
 		pp_svg_text(&p->svg, "small end", i->x + i->w - 8, i->y + 31, "rail %d", i->rail);
 	}
-	clip(i->title, leaf ? 31 : 13, text, sizeof(text));
+	clip(i->title, leaf ? 33 : 13, text, sizeof(text));
 	pp_svg_text(&p->svg, "bold", x, y, "%s", text);
-	clip(i->subtitle, leaf ? 30 : 14, text, sizeof(text));
+	clip(i->subtitle, leaf ? 32 : 14, text, sizeof(text));
 	pp_svg_text(&p->svg, "small", x, y + 15, "%s", text);
 	for (unsigned int n = 0; n < i->n_notes; n++)
 		pp_svg_text(&p->svg, "bad", x, y + 32 + (int)n * PP_SHAPE_NOTE_H, "%s",

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bundle/drawing_notes.h"
+#include "node/link.h"
 #include "base/banned.h"
 
 enum {
@@ -66,14 +67,11 @@ static struct pp_item *add_item(struct maker *m, enum pp_item_kind kind, int pci
 }
 
 /* A bridge that is only the line to what hangs below it: a root port, a downstream port. */
-static bool is_port(const struct pp_pci_dev *dev)
+static bool is_port(const struct pp_pci *pci, int i)
 {
-	if (dev->port_type == PP_PORT_ROOT || dev->port_type == PP_PORT_DOWNSTREAM)
-		return true;
-	if (dev->port_type >= 0)
-		return false;
-	/* Config space was not readable: root port, upstream, downstream, upstream, ... */
-	return dev->depth % 2 == 0;
+	int kind = pp_pci_port_kind(pci, i);
+
+	return kind == PP_PORT_ROOT || kind == PP_PORT_DOWNSTREAM;
 }
 
 /* Functions whose place is not known share one slot behind those of the host bridges. */
@@ -113,7 +111,7 @@ static int above(struct maker *m, int pci)
 	struct pp_item *i;
 
 	for (int p = m->pci->dev[pci].parent; p >= 0 && n < MAX_DEPTH; p = m->pci->dev[p].parent)
-		if (!is_port(&m->pci->dev[p]))
+		if (!is_port(m->pci, p))
 			chain[n++] = p;
 	parent = host_of(m, &m->pci->dev[pci]);
 	while (n-- && parent >= 0) {

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "node/link.h"
 #include "base/banned.h"
 
 #define DOT " \xc2\xb7 "
+
+static const char SMALL_BAR1[] = "BAR1 is smaller than its memory";
 
 static void sentence(struct pp_drawing *d, bool fault, const char *text)
 {
@@ -104,7 +107,9 @@ void pp_note_switch(struct pp_drawing *d, struct pp_item *i, const struct pp_obj
 	char bdf[PP_BDF_TEXT];
 
 	i->title = pp_arena_printf(&d->arena, "%s",
-				   dev->port_type == PP_PORT_UPSTREAM ? "PCIe switch" : "bridge");
+				   pp_pci_port_kind(&d->node->pci, i->pci) == PP_PORT_UPSTREAM
+					   ? "PCIe switch"
+					   : "bridge");
 	i->subtitle = pp_arena_str(&d->arena, pp_bdf_format(&dev->bdf, bdf));
 	note_link(d, i, link);
 }
@@ -116,7 +121,7 @@ void pp_note_gpu(struct pp_drawing *d, struct pp_item *i, const struct pp_object
 	int64_t bar1 = pp_fact_int_or(o, PP_F_GPU_BAR1_TOTAL, 0) >> 20;
 	const struct pp_fact *covers = pp_fact_get(o, PP_F_GPU_BAR1_COVERS);
 	const char *product = pp_fact_str_or(o, PP_F_GPU_NAME, "");
-	char bdf[PP_BDF_TEXT], name[160], number[24] = "";
+	char bdf[PP_BDF_TEXT], number[24] = "";
 
 	(void)pp_bdf_format(&d->node->pci.dev[i->pci].bdf, bdf);
 	if (index >= 0)
@@ -129,11 +134,8 @@ void pp_note_gpu(struct pp_drawing *d, struct pp_item *i, const struct pp_object
 	else
 		i->subtitle = pp_arena_str(&d->arena, bdf);
 	note_link(d, i, link);
-	if (covers && covers->known && !covers->i64) {
-		note(i, "BAR1 is smaller than its memory");
-		fault(d, "GPU %s: BAR1 of %" PRId64 " MiB does not cover its memory",
-		      name_of(d, i, name, sizeof(name)), bar1);
-	}
+	if (covers && covers->known && !covers->i64)
+		note(i, SMALL_BAR1);
 }
 
 /* State and rate of an hca's ports. */
@@ -335,6 +337,22 @@ static void note_lonely(struct pp_drawing *d, struct pp_item *gpu)
 	fault(d, "GPU %s has no rail", name);
 }
 
+/* One sentence for all GPUs: firmware makes all BAR1 windows alike. */
+static void note_small_bar1(struct pp_drawing *d)
+{
+	unsigned int small = 0, gpus = 0;
+
+	for (unsigned int k = 0; k < d->n; k++) {
+		const struct pp_item *i = &d->items[k];
+
+		gpus += i->kind == PP_ITEM_GPU;
+		for (unsigned int n = 0; n < i->n_notes; n++)
+			small += i->notes[n] == SMALL_BAR1;
+	}
+	if (small)
+		fault(d, "BAR1 of %u of %u GPUs does not cover their memory", small, gpus);
+}
+
 void pp_note_node(struct pp_drawing *d)
 {
 	const unsigned int *count = d->node->facts.count;
@@ -347,6 +365,7 @@ void pp_note_node(struct pp_drawing *d)
 		if (i->kind == PP_ITEM_GPU && i->rail < 0)
 			note_lonely(d, i);
 	}
+	note_small_bar1(d);
 	if (d->node->pci.why)
 		unknown(d, "the PCI tree: %s", d->node->pci.why);
 	else if (!count[PP_GPU] && !count[PP_HCA])

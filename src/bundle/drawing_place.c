@@ -174,5 +174,5 @@ void pp_drawing_place(struct pp_drawing *d)
 	d->width = 2 * PP_SHAPE_PAD + (d->n_blocks > 1 ? 2 * width + PP_SHAPE_GUTTER : width);
 	if (d->width < PP_SHAPE_MIN_W)
 		d->width = PP_SHAPE_MIN_W;
-	d->height = y;
+	d->height = d->n_blocks ? y : y + PP_SHAPE_GUTTER / 2;
 }

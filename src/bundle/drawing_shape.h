@@ -11,7 +11,7 @@ enum {
 	PP_SHAPE_NODE_W = 104, /* host bridge, switch */
 	PP_SHAPE_NODE_H = 38,
 	PP_SHAPE_LINE_W = 118, /* holds the label of a link */
-	PP_SHAPE_LEAF_W = 236, /* gpu, hca, counted box */
+	PP_SHAPE_LEAF_W = 264, /* gpu, hca, counted box */
 	PP_SHAPE_LEAF_H = 38,
 	PP_SHAPE_NOTE_H = 16,
 	PP_SHAPE_GAP = 14,

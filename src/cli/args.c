@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/near.h"
+#include "base/parse.h"
 #include "base/words.h"
 #include "base/banned.h"
 
@@ -47,9 +48,12 @@ static const struct pp_option *option_at(const struct pp_verb *verb, size_t i)
 static int usage(const struct pp_verb *verb, const char *what, const char *word, const char *near)
 {
 	bool bare = !strcmp(verb->name, "show");
+	char shown[128];
 
+	(void)snprintf(shown, sizeof(shown), "%s", word);
+	pp_sanitize(shown, false);
 	(void)fprintf(stderr, "peerpath%s%s: %s '%s'%s%s%s; see 'peerpath%s%s --help'\n",
-		      bare ? "" : " ", bare ? "" : verb->name, what, word,
+		      bare ? "" : " ", bare ? "" : verb->name, what, shown,
 		      near ? ", did you mean '" : "", near ? near : "", near ? "'" : "",
 		      bare ? "" : " ", bare ? "" : verb->name);
 	return PP_EXIT_USAGE;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/near.h"
+#include "base/parse.h"
 #include "base/words.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
@@ -16,10 +17,13 @@ static const struct pp_verb bare = {"show", "", "", "", NULL, 0, 0, pp_cmd_show}
 static int unknown_verb(const char *name)
 {
 	struct pp_near near = PP_NEAR(name);
+	char shown[64];
 
 	for (const struct pp_verb *v = pp_verbs; v->name; v++)
 		pp_near_offer(&near, v->name);
-	(void)fprintf(stderr, "peerpath: unknown verb '%.60s'%s%s%s; see 'peerpath --help'\n", name,
+	(void)snprintf(shown, sizeof(shown), "%s", name);
+	pp_sanitize(shown, false);
+	(void)fprintf(stderr, "peerpath: unknown verb '%s'%s%s%s; see 'peerpath --help'\n", shown,
 		      near.best ? ", did you mean '" : "", near.best ? near.best : "",
 		      near.best ? "'" : "");
 	return PP_EXIT_USAGE;
