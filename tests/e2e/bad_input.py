@@ -1,0 +1,430 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Hostile and broken machines, files and command lines.
+
+Whatever it reads, the program ends by itself with one of its exit codes, in bounded time and
+memory, says why on one line where it refuses, and never passes a machine that it could not see.
+"""
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+
+import machines
+
+VERBS = (("identity",), ("topo",), ("check",), ("prove", "--no-bundle"))
+LIMIT_S = 10
+# Sanitizers keep shadow memory: their builds are held to the exit codes only.
+MAX_KIB = 64 * 1024
+ADDRESS_SPACE = 512 << 20
+
+failures = []
+cases = 0
+
+
+def fail(name, text):
+    failures.append(f"{name}: {text}")
+
+
+def limited():
+    if not machines.SANITIZED:
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+
+
+def run(name, *args):
+    """Runs with limits; returns (status, stdout, stderr), or None after a failure."""
+    global cases
+    cases += 1
+    try:
+        status, out, err, kib = machines.run_measured(
+            *args, timeout=LIMIT_S * (10 if machines.SANITIZED else 1), preexec_fn=limited
+        )
+    except TimeoutError:
+        fail(name, f"{' '.join(args)}: did not end in {LIMIT_S} s")
+        return None
+    if not machines.SANITIZED and kib > MAX_KIB:
+        fail(name, f"{' '.join(args)}: {kib} KiB of memory")
+    if status < 0:
+        fail(name, f"{' '.join(args)}: killed by signal {-status}")
+        return None
+    if b"Sanitizer" in err or b"runtime error" in err:
+        fail(name, f"{' '.join(args)}: {err.decode(errors='replace')[:400]}")
+    return status, out, err
+
+
+def one_line(name, err):
+    if err.count(b"\n") != 1 or not err.endswith(b"\n") or len(err) > 1100:
+        fail(name, f"not one line: {err!r}")
+
+
+def no_control_bytes(name, *texts):
+    for text in texts:
+        if any(b < 0x20 and b not in (0x09, 0x0A) or b == 0x7F for b in text):
+            fail(name, f"control bytes reach the terminal: {text[:200]!r}")
+
+
+def survives(name, tree, may_pass=False, verbs=VERBS, source="--replay"):
+    """All reading verbs, text and JSON; no verdict passes unless it may."""
+    for verb in verbs:
+        for form in ((), ("--json",)):
+            got = run(name, *verb, source, tree, *form)
+            if not got:
+                continue
+            status, out, err = got
+            if status not in (0, 1, 2, 65):
+                fail(name, f"{verb[0]}: exit status {status}: {err!r}")
+            if status == 65:
+                one_line(name, err)
+            no_control_bytes(name, out, err)
+            if verb[0] in ("check", "prove") and status == 0 and not may_pass:
+                fail(name, f"{verb[0]} passes")
+            if form and status != 65:
+                document(name, verb[0], out, may_pass)
+
+
+def document(name, verb, out, may_pass):
+    try:
+        d = json.loads(out)
+    except ValueError as e:
+        fail(name, f"{verb} --json: {e}")
+        return
+    if not str(d.get("schema", "")).startswith("peerpath."):
+        fail(name, f"{verb} --json: no schema")
+    if not may_pass and d.get("verdict") == "pass":
+        fail(name, f"{verb} --json: verdict pass")
+
+
+def put(tree, path, content=b""):
+    full = f"{tree}/raw{path}"
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    if os.path.lexists(full):
+        os.unlink(full)
+    with open(full, "wb") as f:
+        f.write(content)
+    return full
+
+
+def all_files(tree, *below):
+    for top in below or ("",):
+        for d, names, leaves in os.walk(f"{tree}/raw{top}"):
+            yield from (f"{d}/{n}" for n in leaves)
+            yield from (f"{d}/{n}" for n in names if os.path.islink(f"{d}/{n}"))
+
+
+# -- roots
+
+
+def no_machine(work):
+    empty = f"{work}/empty"
+    os.mkdir(empty)
+    for source in ("--replay", "--root"):
+        for verb in VERBS:
+            got = run("empty directory", *verb, source, empty)
+            if got and source == "--replay" and got[0] != 65:
+                fail("empty directory", f"{verb} {source}: exit status {got[0]}")
+            judges = verb[0] in ("check", "prove")
+            if got and source == "--root" and got[0] not in (1, 2) and (judges or got[0]):
+                fail("empty directory", f"{verb} {source}: exit status {got[0]}")
+    os.makedirs(f"{empty}/proc")
+    survives("a root without /sys", empty)
+    survives("a root without /sys", empty, source="--root", verbs=VERBS[:2])
+    for target in (f"{work}/absent", "/dev/null", "/etc/passwd"):
+        got = run("no tree", "identity", "--replay", target)
+        if got:
+            if got[0] != 65:
+                fail("no tree", f"{target}: exit status {got[0]}")
+            one_line("no tree", got[2])
+
+
+# -- contents
+
+
+def contents(work):
+    kinds = {
+        "empty files": b"",
+        "binary files": bytes(range(256)) * 8,
+        "escape sequences": b"\x1b[2J\x1b]0;owned\x07 text\n",
+        "endless digits": b"9" * 5000 + b"\n",
+        "negative numbers": b"-1\n",
+        "broken UTF-8": b"\xff\xfe\xc0\xaf\n",
+    }
+    for name, content in kinds.items():
+        tree = machines.make(f"{work}/c", "good2")
+        for full in all_files(tree):
+            if not os.path.islink(full):
+                with open(full, "wb") as f:
+                    f.write(content)
+        survives(name, tree)
+        shutil.rmtree(tree)
+
+
+def truncated(work):
+    tree = machines.make(f"{work}/t", "good2")
+    for full in all_files(tree):
+        if not os.path.islink(full):
+            os.truncate(full, os.path.getsize(full) // 2)
+    survives("every file cut in half", tree)
+    shutil.rmtree(tree)
+
+
+def huge(work):
+    for path in (
+        "/proc/driver/nvidia/version",
+        "/sys/module/nvidia/version",
+        "/proc/modules",
+        "/proc/kallsyms",
+        "/proc/self/limits",
+        "/etc/os-release",
+        "/sys/devices/pci0000:15/0000:15:01.0/config",
+    ):
+        tree = machines.make(f"{work}/h", "good2")
+        os.truncate(put(tree, path, b"x"), 1 << 30)
+        # Where a second source tells the same, or nothing depends on it, the verdict may stay.
+        survives(f"1 GiB {path}", tree, may_pass="modules" not in path)
+        shutil.rmtree(tree)
+    tree = machines.make(f"{work}/h", "good2")
+    os.truncate(f"{tree}/answers/nvml.json", 1 << 30)
+    survives("1 GiB answer", tree)
+    shutil.rmtree(tree)
+
+
+# -- shapes
+
+
+def replaced(work, name, make):
+    """Every file in turn of some places becomes something else, all at once."""
+    for top in ("/proc", "/sys/class", "/sys/devices", ""):
+        tree = machines.make(f"{work}/r", "good2")
+        for full in list(all_files(tree, top)):
+            os.unlink(full)
+            make(full)
+        survives(f"{name} in {top or '/'}", tree)
+        shutil.rmtree(tree)
+
+
+def shapes(work):
+    replaced(work, "symlink loops", lambda f: os.symlink(os.path.basename(f), f))
+    replaced(work, "FIFOs", os.mkfifo)
+    replaced(work, "directories", os.mkdir)
+    replaced(work, "links out of the root", lambda f: os.symlink("/etc/passwd", f))
+    replaced(work, "links upward", lambda f: os.symlink("../" * 60 + "etc/shadow", f))
+
+
+def unreadable(work):
+    tree = machines.make(f"{work}/u", "good2")
+    with open(f"{tree}/raw.errors", "w", encoding="utf-8") as f:
+        for path in ("/sys/bus/pci/devices", "/sys/class/infiniband", "/sys/kernel/iommu_groups"):
+            f.write(f"EACCES\t{path}\n")
+    survives("unreadable directories", tree)
+    for text in ("nonsense\n", "EACCES /a b\n", "ENOSUCH\t/x\n", "EACCES\tx\n", "EACCES\t/../x\n"):
+        with open(f"{tree}/raw.errors", "w", encoding="utf-8") as f:
+            f.write(text)
+        got = run("bad raw.errors", "identity", "--replay", tree)
+        if got and got[0] != 65:
+            fail("bad raw.errors", f"{text!r}: exit status {got[0]}")
+    shutil.rmtree(tree)
+
+
+def answers(work):
+    texts = [b"", b"{", b"[]", b"null", b'{"outcome": "answered"}', b"\xff", b"[" * 100000]
+    texts.append(b'{"outcome": "answered", "data": ' + b'{"a":' * 3000 + b"1" + b"}" * 3000 + b"}")
+    texts.append(b'{"outcome": "answered", "data": {"gpus": [1, null, {}, {"bdf": 7}]}}')
+    texts.append(b'{"outcome": "answered", "data": {"gpus": [{"bdf": "ffffffff:ff:1f.7"}]}}')
+    many = [{"index": i, "bdf": f"0000:{i % 256:02x}:00.0"} for i in range(20000)]
+    texts.append(json.dumps({"outcome": "answered", "data": {"gpus": many}}).encode())
+    for i, text in enumerate(texts):
+        tree = machines.make(f"{work}/a", "good2")
+        for file in os.listdir(f"{tree}/answers"):
+            with open(f"{tree}/answers/{file}", "wb") as f:
+                f.write(text)
+        survives(f"answers {i}", tree)
+        shutil.rmtree(tree)
+
+
+# -- PCI trees
+
+
+def device(tree, path, **attributes):
+    bdf = path.rsplit("/", 1)[1]
+    for name, value in {"vendor": "0x10de", "device": "0x2330", "class": "0x030200"}.items():
+        put(tree, f"{path}/{name}", attributes.get(name, value).encode() + b"\n")
+    bus = f"{tree}/raw/sys/bus/pci/devices"
+    os.makedirs(bus, exist_ok=True)
+    if not os.path.lexists(f"{bus}/{bdf}"):
+        os.symlink(os.path.relpath(path, "/sys/bus/pci/devices"), f"{bus}/{bdf}")
+
+
+def trees(work):
+    tree = machines.make(f"{work}/p", "good2")
+    bus = f"{tree}/raw/sys/bus/pci/devices"
+    up = f"{tree}/raw/sys/devices/pci0000:15/0000:15:01.0"
+    # A cycle: a function's directory holds a link to its own ancestor under a BDF name.
+    os.symlink("..", f"{up}/0000:16:00.0/0000:ff:00.0")
+    os.symlink("../../../devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:ff:00.0", f"{bus}/0000:ff:00.0")
+    os.symlink("0000:fe:00.0", f"{bus}/0000:fe:00.0")
+    survives("a PCI tree with cycles", tree, may_pass=True)
+    shutil.rmtree(tree)
+
+    tree = machines.make(f"{work}/p", "good2")
+    bus = f"{tree}/raw/sys/bus/pci/devices"
+    # One address, two places; one name for another's directory.
+    device(tree, "/sys/devices/pci0000:70/0000:18:00.0")
+    os.unlink(f"{bus}/0000:2a:00.0")
+    os.symlink("../../../devices/pci0000:70/0000:18:00.0", f"{bus}/0000:2a:00.0")
+    survives("duplicate addresses", tree)
+    shutil.rmtree(tree)
+
+    tree = machines.make(f"{work}/p", "good2")
+    device(tree, "/sys/devices/pci10000:00/10000:00:02.0", **{"class": "0x060400"})
+    device(tree, "/sys/devices/pci10000:00/10000:00:02.0/10000:01:00.0")
+    device(tree, "/sys/devices/pciffffffff:ff/ffffffff:ff:1f.7")
+    device(tree, "/sys/devices/pci100000000:00/100000000:00:00.0")
+    survives("32-bit and wider domains", tree)
+    got = run("32-bit domains", "topo", "--replay", tree, "--json")
+    if got and b"10000:01:00.0" not in got[1]:
+        fail("32-bit domains", "10000:01:00.0 is not in the matrix")
+    shutil.rmtree(tree)
+
+    tree = machines.make(f"{work}/p", "good2")
+    path = "/sys/devices/pci0000:70"
+    for i in range(120):
+        path += f"/0000:{i % 256:02x}:1f.{i // 256}"
+        device(tree, path, **{"class": "0x060400"})
+    survives("a tree 120 bridges deep", tree, may_pass=True)
+    shutil.rmtree(tree)
+
+
+def many_nics(work):
+    tree = machines.make(f"{work}/n", "nic300")
+    got = run("300 NICs", "topo", "--replay", tree)
+    if got and b"NIC299: mlx5_299" not in got[1]:
+        fail("300 NICs", "mlx5_299 is not in the matrix")
+    survives("300 NICs", tree, may_pass=True)
+    shutil.rmtree(tree)
+
+
+def no_rdma_device(work):
+    for faults in (("no-rdma-device",), ("no-rdma-device", "roce")):
+        tree = machines.make(f"{work}/d", "good2", faults)
+        survives("hca functions without RDMA device", tree)
+        got = run("no RDMA device", "prove", "--no-bundle", "--json", "--replay", tree)
+        if got and got[0] == 0:
+            fail("no RDMA device", "passes")
+        shutil.rmtree(tree)
+
+
+# -- command line
+
+
+def usage(work):
+    tree = machines.make(f"{work}/s", "good2")
+    wrong = [
+        (("idntity",), b"identity"),
+        (("tpoo",), b"topo"),
+        (("chekc",), b"check"),
+        (("porve",), b"prove"),
+        (("frobnicate",), b""),
+        (("topo", "--sgv", "x"), b"svg"),
+        (("topo", "--svg"), b"svg"),
+        (("identity", "--jsno"), b"json"),
+        (("identity", "--replay"), b"replay"),
+        (("identity", "operand"), b""),
+        (("prove", "--through", "5"), b""),
+        (("prove", "--through", "librray"), b"library"),
+        (("topo", "--color", "mauve"), b""),
+        (("topo", "--expect"), b"expect"),
+        (("--nosuch",), b""),
+        (("-Z",), b""),
+        (("\x1b[31mred",), b""),
+        (("topo", "--\x1b[31mred"), b""),
+        (("topo", "--color", "\x1b[31mred"), b""),
+    ]
+    for args, near in wrong:
+        got = run(f"usage {args}", *args)
+        if not got:
+            continue
+        status, out, err = got
+        if status != 64 or out:
+            fail(f"usage {args}", f"exit status {status}, {len(out)} bytes of output")
+        one_line(f"usage {args}", err)
+        no_control_bytes(f"usage {args}", err)
+        if near not in err:
+            fail(f"usage {args}", f"'{near.decode()}' is not in {err!r}")
+    for args in (
+        ("topo", "--expect", f"{work}/absent"),
+        ("topo", "--expect", work),
+        ("topo", "--expect", "/dev/null"),
+        ("topo", "--smi", f"{work}/absent"),
+        ("topo", "--smi", "/dev/null"),
+    ):
+        got = run(f"input {args}", *args, "--replay", tree)
+        if got and got[0] != 65:
+            fail(f"input {args}", f"exit status {got[0]}: {got[2]!r}")
+        if got:
+            one_line(f"input {args}", got[2])
+    for bad in (b"[node]\ngpus = 2\x00\n", b"[nodes]\n", b"gpus = 2\n", b"[" + b"x" * 9000, b"\xff" * 100):
+        with open(f"{work}/layout", "wb") as f:
+            f.write(bad)
+        got = run("layout", "topo", "--expect", f"{work}/layout", "--replay", tree)
+        if got and got[0] != 65:
+            fail("layout", f"{bad[:40]!r}: exit status {got[0]}")
+        if got:
+            one_line("layout", got[2])
+    output_places(work, tree)
+    shutil.rmtree(tree)
+
+
+def output_places(work, tree):
+    """What cannot be written is said, and nothing half-written stays."""
+    for place in (f"{work}/absent/x.svg", work, "/dev/null"):
+        got = run("svg", "topo", "--svg", place, "--replay", tree)
+        if got and (got[0] == 0 or got[0] > 70):
+            fail("svg", f"{place}: exit status {got[0]}")
+    left = [n for n in os.listdir(work) if ".svg" in n]
+    if left:
+        fail("svg", f"left behind: {left}")
+    with open("/dev/full", "wb") as full:
+        p = subprocess.run(
+            [machines.PROGRAM, "topo", "--replay", tree], stdout=full, stderr=-1, check=False
+        )
+    if p.returncode != 70:
+        fail("full disk", f"exit status {p.returncode}")
+
+
+def watchdog():
+    """A FIFO that somebody opens for reading would hang the program, not this test."""
+    print("bad_input: 5 minutes are over")
+    os._exit(1)
+
+
+def main():
+    machines.need_program()
+    timer = threading.Timer(300, watchdog)
+    timer.daemon = True
+    timer.start()
+    with machines.scratch() as work:
+        for part in (
+            no_machine,
+            contents,
+            truncated,
+            huge,
+            shapes,
+            unreadable,
+            answers,
+            trees,
+            many_nics,
+            no_rdma_device,
+            usage,
+        ):
+            part(work)
+    for f in failures[:60]:
+        print(f"FAIL {f}")
+    print(f"bad_input: {cases} runs, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Taking away a file or a privilege never makes a verdict better.
+
+From a replayed machine each file, link, directory, answer and member of an answer is removed in
+turn, and each file, link and directory is made unreadable; then whole privileges go. After each,
+`prove` is asked again. The verdicts of the unchanged machine are what the others are held
+against: no gate and no overall verdict may be better. A `fail` may become `unknown`, since what
+proved it is gone; nothing that was not `pass` may become `pass`.
+"""
+import concurrent.futures
+import json
+import os
+import queue
+import shutil
+import sys
+
+import machines
+
+RANK = {"pass": 0, "degraded": 1, "unknown": 2, "fail": 3}
+WORKERS = 2
+# The unchanged machine: overall verdict expected, and how much of it is taken away.
+MACHINES = [
+    ("good2", (), "pass", True),
+    ("good2", ("narrow-link",), "degraded", False),
+    ("good2", ("port-down",), None, False),
+]
+
+
+class Copy:
+    """A recording on disk that is changed and put back, case by case."""
+
+    def __init__(self, top, preset, faults):
+        self.top = machines.make(top, preset, faults)
+        self.aside = top + ".aside"
+        with open(f"{top}/raw.errors", encoding="utf-8") as f:
+            self.errors = f.read()
+
+    def verdicts(self):
+        status, out, err = machines.run("prove", "--json", "--no-bundle", "--replay", self.top)
+        if status not in (0, 1, 2):
+            raise AssertionError(f"exit status {status}: {err.decode(errors='replace')}")
+        document = json.loads(out)
+        found = {g["name"]: g["verdict"] for g in document["gates"] if g["asked"]}
+        found["overall"] = document["verdict"]
+        return found
+
+    def without(self, path):
+        os.rename(path, self.aside)
+        try:
+            return self.verdicts()
+        finally:
+            os.rename(self.aside, path)
+
+    def denied(self, *paths):
+        """paths as on the node"""
+        with open(f"{self.top}/raw.errors", "w", encoding="utf-8") as f:
+            f.write(self.errors + "".join(f"EACCES\t{p}\n" for p in paths))
+        try:
+            return self.verdicts()
+        finally:
+            with open(f"{self.top}/raw.errors", "w", encoding="utf-8") as f:
+                f.write(self.errors)
+
+    def rewritten(self, changes):
+        """changes: {path on disk: bytes}"""
+        before = {}
+        for path, content in changes.items():
+            with open(path, "rb") as f:
+                before[path] = f.read()
+            with open(path, "wb") as f:
+                f.write(content)
+        try:
+            return self.verdicts()
+        finally:
+            for path, content in before.items():
+                with open(path, "wb") as f:
+                    f.write(content)
+
+
+def entries(top):
+    """(files and links, directories) of the raw tree, as on the node."""
+    files, dirs = [], []
+    for d, names, leaves in os.walk(f"{top}/raw"):
+        node = d[len(top) + 4 :]
+        if node:
+            dirs.append(node)
+        links = [n for n in names if os.path.islink(f"{d}/{n}")]
+        files += [f"{node}/{n}" for n in leaves + links]
+    return sorted(files), sorted(dirs)
+
+
+def members(value, path=()):
+    """Every member of an answer's data, as the keys and indexes that lead to it."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        yield path + (key,)
+        if isinstance(inner, (dict, list)):
+            yield from members(inner, path + (key,))
+
+
+def cut_member(document, path):
+    copy = json.loads(json.dumps(document))
+    at = copy["data"]
+    for key in path[:-1]:
+        at = at[key]
+    del at[path[-1]]
+    return copy
+
+
+def answer_cases(top):
+    for file in sorted(os.listdir(f"{top}/answers")):
+        full = f"answers/{file}"
+        with open(f"{top}/{full}", encoding="utf-8") as f:
+            document = json.load(f)
+
+        def put(changed, full=full):
+            text = json.dumps(changed).encode()
+            return lambda c: c.rewritten({f"{c.top}/{full}": text})
+
+        yield f"{full} removed", lambda c, full=full: c.without(f"{c.top}/{full}")
+        yield f"{full} empty", lambda c, full=full: c.rewritten({f"{c.top}/{full}": b""})
+        yield f"{full} cut", lambda c, full=full, t=json.dumps(document): c.rewritten(
+            {f"{c.top}/{full}": t[: len(t) // 2].encode()}
+        )
+        for outcome in ("timeout", "crashed", "failed", "not-asked"):
+            lost = {**document, "outcome": outcome, "detail": "permission denied", "data": None}
+            yield f"{full} {outcome}", put(lost)
+        yield f"{full} no data", put({**document, "data": {}})
+        for path in members(document["data"]):
+            yield f"{full} without {'.'.join(map(str, path))}", put(cut_member(document, path))
+
+
+def config_cases(top, files):
+    configs = [f for f in files if f.endswith("/config") and "/devices/pci" in f]
+
+    def cut(names, length):
+        def case(c):
+            changes = {}
+            for name in names:
+                with open(f"{c.top}/raw{name}", "rb") as f:
+                    changes[f"{c.top}/raw{name}"] = f.read()[:length]
+            return c.rewritten(changes)
+
+        return case
+
+    for length in (0, 63, 64, 256):
+        yield f"every config cut to {length}", cut(configs, length)
+    for name in configs:
+        yield f"{name} cut to 64", cut([name], 64)
+
+
+def cases(top, thorough):
+    files, dirs = entries(top)
+    for name in files:
+        yield f"{name} removed", lambda c, n=name: c.without(f"{c.top}/raw{n}")
+    for name in dirs:
+        yield f"{name}/ removed", lambda c, n=name: c.without(f"{c.top}/raw{n}")
+        yield f"{name}/ denied", lambda c, n=name: c.denied(n)
+    if thorough:
+        for name in files:
+            yield f"{name} denied", lambda c, n=name: c.denied(n)
+    yield from answer_cases(top)
+    yield from config_cases(top, files)
+    for top_dir in ("/sys", "/proc", "/dev", "/etc", "/usr", "/boot"):
+        below = [f for f in files if f.startswith(top_dir + "/")]
+        yield f"everything in {top_dir} denied", lambda c, b=below: c.denied(*b)
+
+
+def better(before, after):
+    """Gates whose verdict got better, as text."""
+    for gate, old in before.items():
+        new = after.get(gate, "unknown")
+        if RANK[new] < RANK[old] and (old, new) != ("fail", "unknown"):
+            yield f"{gate}: {old} -> {new}"
+
+
+def examine(work, preset, faults, expected, thorough):
+    name = "+".join((preset, *faults))
+    copies = queue.SimpleQueue()
+    for i in range(WORKERS):
+        copies.put(Copy(f"{work}/{name}-{i}", preset, faults))
+    first = copies.get()
+    before = first.verdicts()
+    print(f"{name}: {before}")
+    failures = []
+    if expected and before["overall"] != expected:
+        failures.append(f"{name} unchanged: {before['overall']}, expected {expected}")
+    todo = list(cases(first.top, thorough))
+    copies.put(first)
+    worse = 0
+
+    def one(case):
+        copy = copies.get()
+        try:
+            return copy_result(copy, case)
+        finally:
+            copies.put(copy)
+
+    def copy_result(copy, case):
+        try:
+            after = case[1](copy)
+        except (AssertionError, ValueError, KeyError) as e:
+            return [f"{name}: {case[0]}: {e}"], False
+        found = [f"{name}: {case[0]}: {b}" for b in better(before, after)]
+        return found, after != before
+
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        for found, changed in pool.map(one, todo):
+            failures += found
+            worse += changed
+    print(f"{name}: {len(todo)} cases, {worse} changed a verdict, {len(failures)} failures")
+    if not worse:
+        failures.append(f"{name}: no removal changed anything: the test sees nothing")
+    return failures
+
+
+def main():
+    machines.need_program()
+    failures = []
+    with machines.scratch() as work:
+        for preset, faults, expected, thorough in MACHINES:
+            failures += examine(work, preset, faults, expected, thorough)
+            for d in os.listdir(work):
+                shutil.rmtree(f"{work}/{d}")
+    for f in failures[:60]:
+        print(f"FAIL {f}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
