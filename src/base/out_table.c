@@ -210,6 +210,10 @@ static void text_table(struct pp_out *o)
 		heads[i].text = o->columns[i].title ? o->columns[i].title : "";
 		row[i] = &heads[i];
 	}
+	if (!c) {
+		pp_buf_str(&o->buf, "  none\n");
+		return;
+	}
 	text_row(o, row, width);
 	while (c) {
 		for (i = 0; i < o->n_columns && c; i++, c = c->next)

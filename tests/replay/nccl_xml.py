@@ -5,7 +5,7 @@
 Usage: nccl_xml.py PROGRAM
 
 expected/*.tsv was made by a reading of NCCL's sources that searches paths over the whole graph,
-where the program climbs a tree. Files without an expectation (no GPU in them) must at least be read.
+where the program climbs a tree. Files without an expectation (no GPU in them) must be read.
 """
 import sys
 
