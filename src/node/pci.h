@@ -52,7 +52,7 @@ struct pp_pci_dev {
 	struct pp_bdf bdf;
 	int parent;	     /* index of the bridge above, -1: directly on its host bridge */
 	int host_bridge;     /* index into pp_pci.bridges, -1: its place is not known */
-	int depth;	     /* bridges above it */
+	int depth;	     /* bridges above it that it hangs below: 0 without a parent */
 	uint32_t class_code; /* 0xCCSSPP; 0 when it could not be read */
 	uint16_t vendor, device, subsystem_vendor, subsystem_device;
 	int numa;		      /* as the kernel says, -1 none, PP_UNREADABLE */

@@ -136,7 +136,6 @@ static void place(struct pp_arena *a, struct pp_pci *pci, const char **roots)
 		d->parent = -1;
 		if (!parse_chain(d->path, &c) || !pp_bdf_equal(&c.bdf[c.n - 1], &d->bdf))
 			continue;
-		d->depth = c.n - 1;
 		if (c.n == 1) {
 			roots[d - pci->dev] = pp_arena_strn(a, d->path + skip, c.prefix - skip);
 			continue;
@@ -167,7 +166,7 @@ static void number_bridges(struct pp_arena *a, struct pp_pci *pci, const char *c
 	pci->bridges = names;
 	pci->n_bridges = unique;
 	pp_pci_foreach (pci, d) {
-		for (top = (int)(d - pci->dev); pci->dev[top].parent >= 0;)
+		for (top = (int)(d - pci->dev); pci->dev[top].parent >= 0; d->depth++)
 			top = pci->dev[top].parent;
 		found = roots[top] ? bsearch(&roots[top], names, unique, sizeof(*names), by_text)
 				   : NULL;
