@@ -208,6 +208,16 @@ static bool may_probe(struct run *run, const struct pp_object *hca, char *why, s
 	return true;
 }
 
+/* Lacks nothing, and has nothing to probe: another's bond serves it, or a guest has it. */
+static bool needs_no_device(const struct pp_object *hca)
+{
+	const struct pp_fact *device = pp_fact_get(hca, PP_F_HCA_HAS_DEVICE);
+
+	return device && device->known && !device->i64 &&
+	       (pp_fact_get(hca, PP_F_HCA_BOND_DEVICE) ||
+		!strcmp(pp_fact_str_or(hca, PP_F_HCA_DRIVER, ""), "vfio-pci"));
+}
+
 static void probe_hca(struct run *run, const struct pp_object *hca)
 {
 	struct pp_probe_result *host = add(run, hca, PP_PROBE_HOST),
@@ -254,7 +264,8 @@ int pp_probe_run(struct pp_node *n, const struct pp_probe_options *options, stru
 	run.probe->users_known =
 		pp_users_whole(&run.users, run.probe->users_note, sizeof(run.probe->users_note));
 	while ((hca = pp_object_next(&n->facts, PP_HCA, hca)))
-		probe_hca(&run, hca);
+		if (!needs_no_device(hca))
+			probe_hca(&run, hca);
 	pp_answer_done(&run.users);
 	*ret = run.probe;
 	return 0;

@@ -54,8 +54,9 @@ struct pp_probe {
 };
 
 /*
- * Rows of all hcas, in the order of the node's objects; no hca gives 0 rows. -ENOMEM only: what
- * cannot be probed is a row with verdict unknown.
+ * Rows of all hcas, in the order of the node's objects; no hca gives 0 rows, nor does a function
+ * that another hca's bond serves or that a guest has. -ENOMEM, -EFBIG: what cannot be probed is a
+ * row with verdict unknown.
  */
 int pp_probe_run(struct pp_node *n, const struct pp_probe_options *options, struct pp_probe **ret,
 		 struct pp_error *err);

@@ -200,13 +200,16 @@ static void test_busy(void **state)
 /* GPU memory is not registered by this version, and it says so; a bare function is not probed. */
 static void test_rows(void **state)
 {
-	struct pp_object *bare;
+	struct pp_object *bare, *slave;
 	struct pp_probe *p;
 
 	(void)state;
 	pp_object_add(&node.facts, PP_GPU, "0000:18:00.0");
 	bare = pp_object_add(&node.facts, PP_HCA, "0000:5b:00.0");
 	pp_fact_bool(&node.facts, bare, PP_F_HCA_HAS_DEVICE, false, NULL);
+	slave = pp_object_add(&node.facts, PP_HCA, "0000:3b:00.1");
+	pp_fact_bool(&node.facts, slave, PP_F_HCA_HAS_DEVICE, false, NULL);
+	pp_fact_str(&node.facts, slave, PP_F_HCA_BOND_DEVICE, hca->id, NULL);
 	p = probe("", false);
 	assert_int_equal(p->n, 8);
 	assert_int_equal(p->row[2].method, PP_PROBE_GPU_DMABUF);
