@@ -47,6 +47,11 @@ struct pp_answer {
  * 0 whatever the outcome; -ENOMEM only. Records the document when the source records.
  */
 int pp_ask(struct pp_source *s, const struct pp_question *q, struct pp_answer *ret);
+/*
+ * Starts a slow question and goes on: a later pp_ask() of the same name only waits for it. Without
+ * effect on a recording. @q->name must outlive the source.
+ */
+void pp_ask_ahead(struct pp_source *s, const struct pp_question *q);
 void pp_answer_done(struct pp_answer *a);
 
 /* In a helper: names the call about to be made, so that a timeout or crash can be blamed on it. */

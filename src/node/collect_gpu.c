@@ -14,6 +14,7 @@
 #include "node/gpu_side.h"
 #include "node/nvlink.h"
 #include "node/nvml.h"
+#include "node/smi_compare.h"
 #include "base/banned.h"
 
 enum { NVML_PSTATE_UNKNOWN = 32 };
@@ -283,6 +284,8 @@ void pp_collect_gpu(struct pp_node *n)
 	struct pp_gpu_side nvml, cuda;
 	struct pp_answer answer;
 
+	pp_cuda_ahead(n->src, &options);
+	pp_smi_ahead(n);
 	if (pp_nvml_ask(n->src, &options, &answer))
 		return;
 	pp_gpu_side_init(&nvml, "NVML", answer, "gpus");

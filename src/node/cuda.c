@@ -188,10 +188,22 @@ static int run(struct pp_json *out, const void *arg, struct pp_error *err)
 	return 0;
 }
 
+static struct pp_question question(const struct pp_dl_options *options)
+{
+	return (struct pp_question){
+		.name = "cuda", .run = run, .arg = options, .deadline = options->deadline};
+}
+
+void pp_cuda_ahead(struct pp_source *s, const struct pp_dl_options *options)
+{
+	const struct pp_question q = question(options);
+
+	pp_ask_ahead(s, &q);
+}
+
 int pp_cuda_ask(struct pp_source *s, const struct pp_dl_options *options, struct pp_answer *ret)
 {
-	const struct pp_question q = {
-		.name = "cuda", .run = run, .arg = options, .deadline = options->deadline};
+	const struct pp_question q = question(options);
 
 	return pp_ask(s, &q, ret);
 }

@@ -13,6 +13,8 @@
 #include "node/ask.h"
 #include "node/dl.h"
 
+/* As pp_ask_ahead(): cuInit takes longest of all that is asked. */
+void pp_cuda_ahead(struct pp_source *s, const struct pp_dl_options *options);
 /* As pp_ask(). */
 int pp_cuda_ask(struct pp_source *s, const struct pp_dl_options *options, struct pp_answer *ret);
 

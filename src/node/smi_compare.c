@@ -129,12 +129,32 @@ static int compare(struct pp_node *n, const char *text, struct pp_error *err)
 	return 0;
 }
 
+/* Live, with the module absent, nvidia-smi would load it: examining a node must not change it. */
+static bool would_load(const struct pp_node *n)
+{
+	const struct pp_fact *loaded = pp_fact_get(n->self, PP_F_NVIDIA_LOADED);
+
+	return pp_source_may_ask(n->src) && loaded && loaded->known && !loaded->i64;
+}
+
+void pp_smi_ahead(struct pp_node *n)
+{
+	if (!would_load(n))
+		pp_ask_ahead(n->src, &pp_smi_question);
+}
+
 void pp_smi_compare(struct pp_node *n)
 {
 	const char *path, *text, *why = NULL;
 	struct pp_error err = {0};
 	struct pp_answer a;
 
+	if (would_load(n)) {
+		why = "not run: the NVIDIA kernel module is not loaded, and nvidia-smi loads it";
+		pp_fact_unknown(&n->facts, n->self, PP_F_NVIDIA_SMI, NULL, "%s", why);
+		pp_fact_unknown(&n->facts, n->self, PP_F_SMI_DIFFERENCES, NULL, "%s", why);
+		return;
+	}
 	if (pp_ask(n->src, &pp_smi_question, &a)) {
 		n->arena.failed = true;
 		return;

@@ -15,6 +15,9 @@
  */
 extern const struct pp_question pp_smi_question;
 
+/* Starts the question and goes on; not where running the tool would load a kernel module. */
+void pp_smi_ahead(struct pp_node *n);
+
 /* Asks, and sets nvidia_smi.path and nvidia_smi.matrix_differences. Distances must be known. */
 void pp_smi_compare(struct pp_node *n);
 

@@ -27,6 +27,7 @@ struct pp_source {
 	struct pp_store store;
 	struct pp_record *record; /* borrowed; filled while reading */
 	pp_ns deadline;
+	struct pp_helpers helpers;
 };
 
 static const char BOOT_ID[] = "/proc/sys/kernel/random/boot_id";
@@ -52,6 +53,8 @@ struct pp_source *pp_source_free(struct pp_source *s)
 {
 	if (!s)
 		return NULL;
+	for (unsigned int i = 0; i < s->helpers.n; i++)
+		pp_helper_abandon(&s->helpers.list[i]);
 	pp_cleanup_close(&s->store.root_fd);
 	pp_cleanup_close(&s->store.answers_fd);
 	pp_record_free(s->store.tree);
@@ -220,6 +223,11 @@ void pp_source_set_deadline(struct pp_source *s, pp_ns end)
 pp_ns pp_source_deadline(const struct pp_source *s)
 {
 	return s->deadline;
+}
+
+struct pp_helpers *pp_source_helpers(struct pp_source *s)
+{
+	return &s->helpers;
 }
 
 void pp_source_set_record(struct pp_source *s, struct pp_record *r)

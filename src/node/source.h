@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "node/helper.h"
 #include "node/record.h"
 
 struct pp_source; /* opaque */
@@ -49,6 +50,13 @@ int pp_source_set_name(struct pp_source *s, const char *what, const char *path);
  */
 void pp_source_set_deadline(struct pp_source *s, pp_ns end);
 pp_ns pp_source_deadline(const struct pp_source *s);
+
+/* Helpers started ahead and not yet waited for (node/ask.c); abandoned with the source. */
+struct pp_helpers {
+	struct pp_helper list[8];
+	unsigned int n;
+};
+struct pp_helpers *pp_source_helpers(struct pp_source *s);
 
 /* From now on everything read is also put into @r (borrowed; NULL stops). */
 void pp_source_set_record(struct pp_source *s, struct pp_record *r);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct pp_helper: one process that asks a driver on our behalf.
+ *
+ * It writes into two pipes: the answer (one JSON object, a line break, one digit), and one line per
+ * call it is about to make, so that silence can be blamed on a call. It is never waited for: a
+ * process stuck in a driver cannot be reaped. Nothing is shared after fork(), and the parent has
+ * one thread only.
+ */
+#ifndef PP_NODE_HELPER_H
+#define PP_NODE_HELPER_H
+
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+struct pp_question;
+
+enum pp_outcome {
+	PP_ANSWERED,
+	PP_TIMEOUT,
+	PP_CRASHED,
+	PP_FAILED,
+	PP_NOT_ASKED,
+};
+
+struct pp_reply {
+	enum pp_outcome outcome;
+	struct pp_buf data; /* the object's text; pp_buf_done() frees */
+	char doing[128];    /* last call named */
+	pp_ns since;	    /* when it was named */
+	char detail[256];   /* why there is no answer */
+};
+
+struct pp_helper {
+	const char *name; /* of the question; borrowed */
+	pid_t pid;
+	int out, doing; /* read ends */
+};
+
+/* Forks. Negative errno when there can be no helper. */
+int pp_helper_start(const struct pp_question *q, struct pp_helper *ret);
+
+/*
+ * Collects the answer and lets the helper go. @limit holds for one named call (initialising eight
+ * GPUs one after the other is slow, not stuck), or for everything when no call is named; @end
+ * (monotonic) for the question. Fills @reply.
+ */
+void pp_helper_wait(struct pp_helper *h, pp_ns limit, pp_ns end, struct pp_reply *reply);
+
+/* For a helper that is not waited for any more. */
+void pp_helper_abandon(struct pp_helper *h);
+
+#endif
