@@ -44,8 +44,11 @@ static unsigned int identified_gpus(const struct pp_facts *facts, struct pp_miss
 	const struct pp_object *o = NULL;
 	unsigned int n = 0;
 
-	while ((o = pp_object_next(facts, PP_GPU, o)))
-		n += need_address(m, o) & need(m, o, PP_F_GPU_UUID);
+	while ((o = pp_object_next(facts, PP_GPU, o))) {
+		bool address = need_address(m, o), uuid = need(m, o, PP_F_GPU_UUID);
+
+		n += address && uuid;
+	}
 	return n;
 }
 
@@ -58,9 +61,11 @@ static bool identified_hca(const struct pp_object *o, struct pp_missing *m)
 	const struct pp_fact *device = pp_fact_get(o, PP_F_HCA_HAS_DEVICE);
 	bool bare = device && device->known && !device->i64;
 	bool software = !strncmp(o->id, "virtual/", 8);
+	bool address = software || need_address(m, o);
+	bool guid = bare || need(m, o, PP_F_HCA_NODE_GUID);
+	bool firmware = bare || software || need(m, o, PP_F_HCA_FW);
 
-	return (software || need_address(m, o)) & (bare || need(m, o, PP_F_HCA_NODE_GUID)) &
-	       (bare || software || need(m, o, PP_F_HCA_FW));
+	return address && guid && firmware;
 }
 
 static unsigned int identified_hcas(const struct pp_facts *facts, struct pp_missing *m)

@@ -110,7 +110,7 @@ static int unload(void **state)
 
 struct verdicts {
 	enum pp_verdict identity, prerequisites, overall;
-	char claim[512], raise[2048];
+	char claim[512], raise[2048], evidence[512];
 };
 
 static struct verdicts judge(const struct machine *m)
@@ -129,6 +129,7 @@ static struct verdicts judge(const struct machine *m)
 	raise = g.row[v.identity > v.prerequisites ? 0 : 1].raise;
 	(void)snprintf(v.claim, sizeof(v.claim), "%s", g.row[1].claim);
 	(void)snprintf(v.raise, sizeof(v.raise), "%s", raise ? raise : "");
+	(void)snprintf(v.evidence, sizeof(v.evidence), "%s", g.row[1].evidence);
 	for (unsigned int i = 0; i < PP_GATES; i++) {
 		const struct pp_gate_row *row = &g.row[i];
 
@@ -165,6 +166,57 @@ static void test_good_node_passes(void **state)
 	v = judge(&m);
 	if (v.overall != PP_PASS)
 		fail_msg("%s: %s", v.claim, v.raise);
+	machine_done(&m);
+}
+
+static void needs(const char *text, const char *words)
+{
+	if (!strstr(text, words))
+		fail_msg("'%s' lacks '%s'", text, words);
+}
+
+/* What the row says of its reason and of what was seen. */
+static void test_words(void **state)
+{
+	struct verdicts v = judge_with("0000:01:00.0/0000:02:00.0 pair.acs_redirect",
+				       "? config space was short");
+
+	(void)state;
+	needs(v.raise, "pair.acs_redirect of 0000:01:00.0/0000:02:00.0: config space was short");
+	needs(v.evidence, "2 of 2 GPUs have a rail");
+	v = judge_with("0000:11:00.0 gpu.dmabuf_supported", "? no CUDA driver");
+	needs(v.raise, "gpu.dmabuf_supported of 0000:11:00.0: no CUDA driver");
+	needs(v.evidence, "1 of 2 GPUs have a rail");
+}
+
+/*
+ * A third hca, nearer than it is known to be, could be the better rail: the choice is sound only
+ * when what it rests on is known of every hca that is not known to be dark.
+ */
+static void test_rail_choice_must_be_known(void **state)
+{
+	struct machine m;
+	struct verdicts v;
+
+	(void)state;
+	machine_good(&m);
+	machine_set(&m, "0000:32:00.0 hca.rdma_device", "yes");
+	machine_set(&m, "0000:32:00.0 hca.node_guid", "0000:0000:0000:0003");
+	machine_set(&m, "0000:32:00.0 hca.firmware", "28.39.1002");
+	machine_set(&m, "0000:32:00.0 hca.active_ports", "? state unreadable");
+	machine_set(&m, "0000:32:00.0 hca.uverbs_access", "yes");
+	machine_set(&m, "0000:01:00.0/0000:32:00.0 pair.rail", "no");
+	machine_set(&m, "0000:01:00.0/0000:32:00.0 pair.distance", "PXB");
+	v = judge(&m);
+	assert_int_equal(v.prerequisites, PP_UNKNOWN);
+	needs(v.raise, "hca.active_ports of 0000:32:00.0");
+	machine_set(&m, "0000:32:00.0 hca.active_ports", "0");
+	machine_set(&m, "0000:01:00.0/0000:32:00.0 pair.distance", "? no tree");
+	assert_int_equal(judge(&m).prerequisites, PP_PASS); /* dark: its distance does not matter */
+	machine_set(&m, "0000:32:00.0 hca.active_ports", "1");
+	v = judge(&m);
+	assert_int_equal(v.prerequisites, PP_UNKNOWN);
+	needs(v.raise, "pair.distance of 0000:01:00.0/0000:32:00.0");
 	machine_done(&m);
 }
 
@@ -429,6 +481,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good_node_passes),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_rail_choice_must_be_known),
 		cmocka_unit_test(test_missing_fact_never_helps),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_no_device),
