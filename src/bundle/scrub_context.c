@@ -33,20 +33,21 @@ static const struct rule path_rules[] = {
 };
 
 static const struct rule name_rules[] = {
-	{"*passw*", PP_SCRUB_AS_SECRET},      {"*secret*", PP_SCRUB_AS_SECRET},
-	{"*token*", PP_SCRUB_AS_SECRET},      {"*credential*", PP_SCRUB_AS_SECRET},
-	{"*api_key*", PP_SCRUB_AS_SECRET},    {"*private_key*", PP_SCRUB_AS_SECRET},
-	{"*serial*", PP_SCRUB_AS_SERIAL},     {"*asset_tag*", PP_SCRUB_AS_SERIAL},
-	{"*nodelist*", PP_SCRUB_AS_HOSTS},    {"*hostlist*", PP_SCRUB_AS_HOSTS},
-	{"*hostfile*", PP_SCRUB_AS_TEXT},     {"*hostname*", PP_SCRUB_AS_HOST},
-	{"*nodename*", PP_SCRUB_AS_HOST},     {"*master_addr", PP_SCRUB_AS_HOST},
-	{"host", PP_SCRUB_AS_HOST},	      {"domainname", PP_SCRUB_AS_DOMAIN},
-	{"user", PP_SCRUB_AS_USER},	      {"logname", PP_SCRUB_AS_USER},
-	{"username", PP_SCRUB_AS_USER},	      {"sudo_user", PP_SCRUB_AS_USER},
-	{"slurm_job_user", PP_SCRUB_AS_USER}, {"*version*", PP_SCRUB_AS_VERSION},
-	{"*vbios*", PP_SCRUB_AS_VERSION},     {"*firmware*", PP_SCRUB_AS_VERSION},
-	{"fw*", PP_SCRUB_AS_VERSION},	      {"*release*", PP_SCRUB_AS_VERSION},
-	{"*driver*", PP_SCRUB_AS_VERSION},    {"*inforom*", PP_SCRUB_AS_VERSION},
+	{"*passw*", PP_SCRUB_AS_SECRET},     {"*secret*", PP_SCRUB_AS_SECRET},
+	{"*token*", PP_SCRUB_AS_SECRET},     {"*credential*", PP_SCRUB_AS_SECRET},
+	{"*api_key*", PP_SCRUB_AS_SECRET},   {"*private_key*", PP_SCRUB_AS_SECRET},
+	{"*serial*", PP_SCRUB_AS_SERIAL},    {"*asset_tag*", PP_SCRUB_AS_SERIAL},
+	{"*nodelist*", PP_SCRUB_AS_HOSTS},   {"*hostlist*", PP_SCRUB_AS_HOSTS},
+	{"*hostfile*", PP_SCRUB_AS_TEXT},    {"*hostname*", PP_SCRUB_AS_HOST},
+	{"*nodename*", PP_SCRUB_AS_HOST},    {"*master_addr", PP_SCRUB_AS_HOST},
+	{"host", PP_SCRUB_AS_HOST},	     {"domainname", PP_SCRUB_AS_DOMAIN},
+	{"user", PP_SCRUB_AS_USER},	     {"logname", PP_SCRUB_AS_USER},
+	{"home", PP_SCRUB_AS_HOME},	     {"username", PP_SCRUB_AS_USER},
+	{"sudo_user", PP_SCRUB_AS_USER},     {"slurm_job_user", PP_SCRUB_AS_USER},
+	{"*version*", PP_SCRUB_AS_VERSION},  {"*vbios*", PP_SCRUB_AS_VERSION},
+	{"*firmware*", PP_SCRUB_AS_VERSION}, {"fw*", PP_SCRUB_AS_VERSION},
+	{"*release*", PP_SCRUB_AS_VERSION},  {"*driver*", PP_SCRUB_AS_VERSION},
+	{"*inforom*", PP_SCRUB_AS_VERSION},
 };
 
 static enum pp_scrub_context look_up(const struct rule *rules, size_t n, const char *text)
@@ -193,6 +194,19 @@ static void put_trimmed(struct pp_scrub_text *s, enum pp_scrub_context context, 
 	pp_buf_add(out, value + len, tail);
 }
 
+static void put_home(struct pp_scrub_text *s, const char *value, size_t len, struct pp_buf *out)
+{
+	size_t end = len, start;
+
+	while (end && value[end - 1] == '/')
+		end--;
+	for (start = end; start && value[start - 1] != '/';)
+		start--;
+	if (start && end > start && !(end - start == 4 && !memcmp(value + start, "root", 4)))
+		(void)pp_scrub_learn(s->map, PP_SCRUB_USER, value + start, end - start, true);
+	pp_scrub_text(s, value, len, out);
+}
+
 void pp_scrub_value(struct pp_scrub_text *s, enum pp_scrub_context context, const char *value,
 		    size_t len, struct pp_buf *out)
 {
@@ -212,6 +226,8 @@ void pp_scrub_value(struct pp_scrub_text *s, enum pp_scrub_context context, cons
 		pp_buf_str(out, "scrubbed");
 		s->replaced++;
 		return;
+	case PP_SCRUB_AS_HOME:
+		return put_home(s, value, len, out);
 	case PP_SCRUB_AS_OPAQUE:
 		return put_opaque(s, value, len, out);
 	case PP_SCRUB_AS_IPV6:

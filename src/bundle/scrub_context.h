@@ -14,6 +14,7 @@ enum pp_scrub_context {
 	PP_SCRUB_AS_HOSTS,   /* a list of them */
 	PP_SCRUB_AS_DOMAIN,
 	PP_SCRUB_AS_USER,
+	PP_SCRUB_AS_HOME, /* a home directory: its last part is a user's name */
 	PP_SCRUB_AS_SERIAL,
 	PP_SCRUB_AS_FREE,   /* free text of an administrator: nothing of it is needed */
 	PP_SCRUB_AS_SECRET, /* nothing of it may be kept */

@@ -130,8 +130,9 @@ static size_t try_words(struct pp_scrub_text *s, const char *at)
 /* @at begins a word: letters or digits after something else. */
 static size_t try_at_word(struct pp_scrub_text *s, const char *at)
 {
-	size_t n = try_words(s, at);
+	size_t n = try_at_sign(s, at);
 
+	n = n ? n : try_words(s, at);
 	if (!n && (*at == 's' || *at == 'S'))
 		n = try_serial(s, at);
 	if (!n && pp_scrub_digit(*at) >= 0) {
@@ -140,7 +141,7 @@ static size_t try_at_word(struct pp_scrub_text *s, const char *at)
 		n = n ? n : pp_scrub_try_ipv4(s, at);
 		n = n ? n : pp_scrub_try_hex(s, at);
 	}
-	return n ? n : try_at_sign(s, at);
+	return n;
 }
 
 /* May a matcher look here? In the middle of a word nothing begins. */

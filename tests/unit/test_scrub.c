@@ -273,9 +273,11 @@ static void test_names(void **state)
 	add(r, PP_ENTRY_LINK, "/etc/link", "gpu01/a");
 	add(r, PP_ENTRY_ANSWER, "environment",
 	    "{\"data\": {\"vars\": [\"USER=bob\", \"API_TOKEN=abc\", \"MASTER_ADDR=10.0.0.5\","
-	    "\"SLURM_JOB_NODELIST=gpu[01-04]\", \"NCCL_IB_HCA=mlx5_0\"],"
+	    "\"SLURM_JOB_NODELIST=gpu[01-04]\", \"NCCL_IB_HCA=mlx5_0\","
+	    "\"HOME=/data/people/carol\"],"
 	    "\"env\": [{\"name\": \"HOSTNAME\", \"value\": \"gpu01\"}],"
 	    "\"serial\": \"1654922001234\", \"driver_version\": \"10.1.2.3\"}}");
+	add(r, PP_ENTRY_FILE, "/data/people/carol/.nccl.conf", "");
 	add(r, PP_ENTRY_FILE, "/etc/note", "board 1654922001234 of bob\n");
 	out = scrub(r, &counts);
 	host = pp_record_get(out, "/proc/sys/kernel/hostname")->content;
@@ -300,6 +302,8 @@ static void test_names(void **state)
 	assert_null(strstr(text, "abc"));
 	assert_null(strstr(text, "bob"));
 	assert_null(strstr(text, "gpu"));
+	assert_non_null(strstr(text, "\"HOME=/data/people/user-"));
+	assert_null(pp_record_get(out, "/data/people/carol/.nccl.conf"));
 	assert_null(strstr(text, "1654922001234"));
 	assert_non_null(strstr(text, "API_TOKEN=scrubbed"));
 	assert_non_null(strstr(text, "MASTER_ADDR=192.0.2."));
