@@ -20,7 +20,6 @@ static void route_row(struct pp_view *v, const struct pp_object *pair)
 	pp_view_cell(v, pair, PP_F_PAIR_DISTANCE);
 	pp_view_cell(v, pair, PP_F_PAIR_ROUTE);
 	pp_view_cell(v, pair, PP_F_PAIR_TRANSLATED);
-	pp_view_cell(v, pair, PP_F_PAIR_ACS_REDIRECT);
 	pp_view_cell(v, pair, PP_F_PAIR_ACS_AT);
 	pp_view_cell(v, pair, PP_F_PAIR_CEILING_AT);
 }
@@ -28,10 +27,10 @@ static void route_row(struct pp_view *v, const struct pp_object *pair)
 void pp_topo_routes(struct pp_view *v)
 {
 	static const struct pp_out_column columns[] = {
-		{NULL, "GPU", false},	     {NULL, "NIC", false},
-		{NULL, "DISTANCE", false},   {NULL, "ROUTE", false},
-		{NULL, "TRANSLATED", false}, {NULL, "ACS REDIRECTS", false},
-		{NULL, "AT", true},	     {NULL, "NARROWEST HOP", true},
+		{NULL, "GPU", false},	       {NULL, "NIC", false},
+		{NULL, "DISTANCE", false},     {NULL, "ROUTE", false},
+		{NULL, "TRANSLATED", false},   {NULL, "REDIRECTS AT", true},
+		{NULL, "NARROWEST HOP", true},
 	};
 	const struct pp_object *pair = NULL;
 	unsigned int others = 0;

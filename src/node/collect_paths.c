@@ -55,7 +55,7 @@ static void add_link(struct pp_node *n, int lower)
 	set_int(n, o, PP_F_LINK_SPEED_POSSIBLE, link.possible_speed_mts, why);
 	set_int(n, o, PP_F_LINK_WIDTH_POSSIBLE, link.possible_width, why);
 	set_bool(n, o, PP_F_LINK_NARROW, link.narrow, why);
-	set_bool(n, o, PP_F_LINK_SLOW, link.slow, why);
+	set_bool(n, o, PP_F_LINK_SLOW, link.slow, link.slow_why ? link.slow_why : why);
 	set_bool(n, o, PP_F_LINK_SLOT_LIMITED, link.slot_limited, why);
 	set_int(n, o, PP_F_LINK_CEILING, link.gb_per_s > 0 ? (int64_t)(link.gb_per_s * 1000) : -1,
 		why);

@@ -79,7 +79,7 @@ struct pp_link pp_link_of(const struct pp_pci *pci, int lower)
 	if (d->is_virtual && d->physfn >= 0)
 		d = &pci->dev[d->physfn];
 	if (is_emulated(d) || is_emulated(up)) {
-		link.why = EMULATED;
+		link.why = link.slow_why = EMULATED;
 		return link;
 	}
 	link.speed_mts = d->speed_mts > 0 ? d->speed_mts : up->speed_mts;
@@ -91,11 +91,11 @@ struct pp_link pp_link_of(const struct pp_pci *pci, int lower)
 	link.slot_limited = either(below(up->max_speed_mts, d->max_speed_mts),
 				   below(up->max_width, d->max_width));
 	link.gb_per_s = pp_pci_bandwidth(link.possible_speed_mts, link.possible_width);
-	if (link.narrow < 0 || link.slow < 0 || link.gb_per_s <= 0)
-		link.why = UNREAD;
+	if (link.narrow < 0 || link.slow < 0 || link.slot_limited < 0 || link.gb_per_s <= 0)
+		link.why = link.slow_why = UNREAD;
 	if (link.slow == 1 && pp_pci_is_gpu(d)) {
 		link.slow = -1;
-		link.why = IDLE;
+		link.slow_why = IDLE;
 	}
 	return link;
 }

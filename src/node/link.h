@@ -17,7 +17,8 @@ struct pp_link {
 	int possible_speed_mts, possible_width; /* both ends; -1 unknown */
 	int8_t narrow, slow, slot_limited;	/* 1, 0, -1 unknown */
 	double gb_per_s;			/* possible, one way, after coding; 0 unknown */
-	const char *why;			/* static; why something is unknown, else NULL */
+	const char *why;			/* static; why numbers are unknown, else NULL */
+	const char *slow_why;			/* static; why slow is unknown, else NULL */
 };
 
 /*

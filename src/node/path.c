@@ -23,11 +23,9 @@ const char *pp_route_name(enum pp_route r)
 const char *pp_hop_text(const struct pp_pci *pci, int lower, char *text, size_t size)
 {
 	struct pp_link link = pp_link_of(pci, lower);
-	char below[PP_BDF_TEXT], above[PP_BDF_TEXT];
+	char id[PP_BDF_TEXT];
 
-	(void)snprintf(text, size, "%s below %s, %g GT/s x%d",
-		       pp_bdf_format(&pci->dev[lower].bdf, below),
-		       pp_bdf_format(&pci->dev[link.upper].bdf, above),
+	(void)snprintf(text, size, "%s, %g GT/s x%d", pp_bdf_format(&pci->dev[lower].bdf, id),
 		       link.possible_speed_mts / 1000.0, link.possible_width);
 	return text;
 }

@@ -64,7 +64,7 @@ void pp_path_find(const struct pp_pci *pci, int a, int b, const struct pp_path_h
 		  struct pp_path *ret);
 
 const char *pp_route_name(enum pp_route r);
-/* "0000:3b:00.0 below 0000:3a:00.0, 16 GT/s x8"; returns @text. */
+/* The link above @lower: "0000:3b:00.0, 16 GT/s x8"; returns @text. */
 const char *pp_hop_text(const struct pp_pci *pci, int lower, char *text, size_t size);
 
 #endif

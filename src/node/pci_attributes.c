@@ -165,7 +165,7 @@ static void read_details(struct pp_source *src, struct pp_arena *a, struct pp_pc
 		d->local_cpus = pp_arena_str(a, text);
 	if (pp_pci_is_gpu(d) && !read_text(src, d, "resource", text, sizeof(text)))
 		d->largest_bar = pp_pci_largest_bar(text);
-	if (!d->is_virtual)
+	if (d->physfn < 0)
 		read_physfn(src, pci, d);
 	read_link(src, d);
 }

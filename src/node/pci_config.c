@@ -91,6 +91,8 @@ static void decode_ids(struct pp_pci_dev *d, const uint8_t *config, size_t len)
 	unsigned int vendor = u16(config + VENDOR);
 	int at;
 
+	if (vendor == 0xffff && config[HEADER_TYPE] != 0xff)
+		d->is_virtual = 1;
 	if (vendor == 0xffff || vendor == 0)
 		return;
 	d->vendor = (uint16_t)vendor;

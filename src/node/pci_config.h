@@ -21,7 +21,7 @@ int pp_pci_ext_cap(const uint8_t *config, size_t len, uint16_t id);
 
 /*
  * Fills what the bytes tell: ids, class, port type, ACS, ATS, link speed and width. Ids of a VF
- * read ffff and are left alone, as is everything that the bytes do not reach.
+ * read ffff, which tells that it is one, and are left alone, as is all that the bytes do not reach.
  */
 void pp_pci_decode(struct pp_pci_dev *d, const uint8_t *config, size_t len);
 

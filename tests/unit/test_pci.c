@@ -306,12 +306,19 @@ static void test_virtual_function(void **state)
 		 sizeof(config));
 	made_link(&m, made_path("pci0000:00/0000:00:01.0/0000:01:00.1", "physfn"),
 		  "../0000:01:00.0");
-	d = &made_collect(&m)->dev[made_at(&m, "0000:01:00.1")];
+	/* the link to the PF is gone: the ids still tell */
+	made_function(&m, "pci0000:00/0000:00:01.0/0000:01:00.2", "0x020000 0x15b3 0x101e", 0);
+	made_put(&m, made_path("pci0000:00/0000:00:01.0/0000:01:00.2", "config"), config,
+		 sizeof(config));
+	d = &made_collect(&m)->dev[made_at(&m, "0000:01:00.2")];
+	assert_true(d->is_virtual);
+	assert_int_equal(d->physfn, -1);
+	d = &m.node->pci.dev[made_at(&m, "0000:01:00.1")];
 	assert_int_equal(d->vendor, 0x15b3);
 	assert_int_equal(d->device, 0x101e);
 	assert_true(d->is_virtual);
 	assert_int_equal(d->physfn, made_at(&m, "0000:01:00.0"));
-	assert_int_equal(m.node->facts.count[PP_HCA], 2);
+	assert_int_equal(m.node->facts.count[PP_HCA], 3);
 	made_done(&m);
 }
 
