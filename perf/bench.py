@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "fixtures"))
 import make_machine  # noqa: E402
 from machine.plan import PRESETS  # noqa: E402
 
+GNU_TIME = shutil.which("time")
 READING = ("identity", "topo", "check")
 
 
@@ -31,12 +32,16 @@ class Task:
     name: str
     commands: list  # each an argv; their times are added, their memory is the largest
     env: dict = dataclasses.field(default_factory=dict)
-    seconds: list = dataclasses.field(default_factory=list)
+    wall: list = dataclasses.field(default_factory=list)
+    cpu: list = dataclasses.field(default_factory=list)
     kib: int = 0
+    size_file: object = dataclasses.field(default_factory=tempfile.NamedTemporaryFile)
 
     def run(self):
-        total = 0.0
+        wall = cpu = 0.0
         for command in self.commands:
+            if GNU_TIME:  # a child of this process would inherit its size
+                command = [GNU_TIME, "-q", "-f", "%M", "-o", self.size_file.name, *command]
             begin = time.perf_counter()
             p = subprocess.Popen(
                 command,
@@ -46,16 +51,24 @@ class Task:
                 env={**os.environ, **self.env},
             )
             _, status, usage = os.wait4(p.pid, 0)
-            total += time.perf_counter() - begin
+            wall += time.perf_counter() - begin
+            cpu += usage.ru_utime + usage.ru_stime
             p.returncode = os.waitstatus_to_exitcode(status)
             if p.returncode < 0 or p.returncode > 2:
                 raise SystemExit(f"{' '.join(command)}: exit status {p.returncode}")
-            self.kib = max(self.kib, usage.ru_maxrss)
-        self.seconds.append(total)
+            if GNU_TIME:
+                self.size_file.seek(0)
+                self.kib = max(self.kib, int(self.size_file.read()))
+        self.wall.append(wall)
+        self.cpu.append(cpu)
 
     @property
     def median_ms(self):
-        return statistics.median(self.seconds) * 1000
+        return statistics.median(self.wall) * 1000
+
+    @property
+    def cpu_ms(self):
+        return statistics.median(self.cpu) * 1000
 
 
 def machine(work, preset, **changes):
@@ -102,7 +115,8 @@ def live(program):
 def measure(tasks, runs):
     for task in tasks:
         task.run()
-        task.seconds.clear()
+        task.wall.clear()
+        task.cpu.clear()
     for _ in range(runs):
         for task in tasks:
             task.run()
@@ -110,11 +124,13 @@ def measure(tasks, runs):
 
 def table(title, tasks, base):
     print(f"\n{title}")
-    print(f"  {'':<44}{'median ms':>10}{'min':>9}{'max':>9}{'KiB':>9}{'ratio':>8}")
+    print(f"  {'':<40}{'median ms':>10}{'min':>8}{'max':>8}{'CPU ms':>8}{'KiB':>8}{'ratio':>7}")
     for t in tasks:
-        low, high = min(t.seconds) * 1000, max(t.seconds) * 1000
-        ratio = t.median_ms / base.median_ms
-        print(f"  {t.name:<44}{t.median_ms:>10.1f}{low:>9.1f}{high:>9.1f}{t.kib:>9}{ratio:>8.2f}")
+        low, high = min(t.wall) * 1000, max(t.wall) * 1000
+        print(
+            f"  {t.name:<40}{t.median_ms:>10.1f}{low:>8.1f}{high:>8.1f}{t.cpu_ms:>8.1f}"
+            f"{t.kib or '-':>8}{t.median_ms / base.median_ms:>7.2f}"
+        )
 
 
 def main():
@@ -139,8 +155,8 @@ def main():
         beside = others(sizes[-1], "largest tree")
         measure(grown + beside, args.runs)
         table("identity + topo + check by size, replayed", grown + beside, grown[-1])
-        each = [t.median_ms / functions(s) * 1000 for t, s in zip(grown, sizes)]
-        print("  microseconds a function: " + ", ".join(f"{x:.0f}" for x in each))
+        each = [t.cpu_ms / functions(s) * 1000 for t, s in zip(grown, sizes)]
+        print("  microseconds of CPU a function: " + ", ".join(f"{x:.0f}" for x in each))
 
         here = live(program)
         measure(here, args.runs)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """For end-to-end tests: the program under test, and made machines in a temporary directory."""
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "fixtures"))
@@ -15,6 +16,7 @@ from machine.plan import PRESETS  # noqa: E402
 PROGRAM = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 SANITIZED = bool(os.environ.get("PEERPATH_SANITIZED"))
 LIMIT_S = 60
+GNU_TIME = shutil.which("time")
 
 
 def need_program():
@@ -52,19 +54,31 @@ def run(*args, timeout=LIMIT_S, **more):
 
 
 def run_measured(*args, timeout=LIMIT_S, **more):
-    """As run(), and the largest resident size in KiB."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        p = subprocess.Popen(
-            [PROGRAM, *args], stdin=subprocess.DEVNULL, stdout=out, stderr=err, **more
-        )
-        timer = threading.Timer(timeout, p.kill)
-        timer.start()
-        _, status, usage = os.wait4(p.pid, 0)
-        late = not timer.is_alive()
-        timer.cancel()
-        p.returncode = os.waitstatus_to_exitcode(status)
-        if late and p.returncode < 0:
-            raise TimeoutError
-        out.seek(0)
-        err.seek(0)
-        return p.returncode, out.read(), err.read(), usage.ru_maxrss
+    """As run(), and the largest resident size in KiB.
+
+    GNU time starts the program: started from here, it would inherit the size of this process.
+    Without it the size is not known: 0.
+    """
+    with tempfile.NamedTemporaryFile() as size, tempfile.TemporaryFile() as out:
+        with tempfile.TemporaryFile() as err:
+            wrap = [GNU_TIME, "-q", "-f", "%M", "-o", size.name] if GNU_TIME else []
+            p = subprocess.Popen(
+                [*wrap, PROGRAM, *args],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                **more,
+            )
+            try:
+                status = p.wait(timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(p.pid, signal.SIGKILL)
+                p.wait()
+                raise TimeoutError from None
+            if wrap and status > 128:
+                status = 128 - status
+            out.seek(0)
+            err.seek(0)
+            kib = size.read().split()
+            return status, out.read(), err.read(), int(kib[-1]) if kib else 0
