@@ -24,6 +24,7 @@ struct exam {
 	struct pp_missing missing; /* what keeps the gate at unknown */
 	const char *refuted;	   /* a disqualifier, in words; NULL none */
 	bool no_device;		   /* known to have no RDMA device, and no function of one */
+	bool probe_helps;	   /* what is missing is what check --probe finds */
 	unsigned int good;	   /* GPUs with a rail that has all */
 	unsigned int by_way[PP_WAYS];
 };
@@ -125,6 +126,7 @@ static void open_test(struct exam *e, const struct pp_object *pair, const struct
 	const struct pp_fact *fact = pp_fact_get(holder, c->fact);
 	char text[128];
 
+	e->probe_helps = e->probe_helps || (fact && fact->known);
 	if (fact && fact->known)
 		pp_missing_add(&e->missing, "%s of %s is %s: a probe decides (check --probe)",
 			       pp_fact_table[c->fact].key, holder->id,
@@ -232,6 +234,7 @@ static void open_rules(struct exam *e)
 			if (seen[missing[k]])
 				continue;
 			seen[missing[k]] = true;
+			e->probe_helps = e->probe_helps || missing[k] == PP_F_HCA_PROBE_DMABUF;
 			pp_missing_fact(&e->missing,
 					pp_condition_holder(e->facts, f->of,
 							    pp_fact_table[missing[k]].kind),
@@ -291,6 +294,16 @@ static const char *raise(struct exam *e, enum pp_verdict verdict, const struct p
 	return verdict == PP_UNKNOWN ? by_rule->rule->decide : by_rule->rule->fix;
 }
 
+static const char *next(const struct exam *e, const struct pp_finding *by_rule)
+{
+	if (by_rule)
+		return by_rule->rule->next;
+	if (e->probe_helps)
+		return "peerpath check --probe";
+	return pp_fact_int_or(e->node, PP_F_UID, 0) ? "sudo peerpath check"
+						    : "peerpath check --details";
+}
+
 static void fill(struct exam *e, struct pp_gate_row *row)
 {
 	const struct pp_finding *f = worst(e);
@@ -301,7 +314,7 @@ static void fill(struct exam *e, struct pp_gate_row *row)
 	row->claim = claim(e, row->verdict, f);
 	row->raise = raise(e, row->verdict, f);
 	if (row->verdict != PP_PASS)
-		row->next = f ? f->rule->next : "peerpath check --details";
+		row->next = next(e, f);
 }
 
 int pp_gate_prerequisites(const struct pp_facts *facts, const struct pp_findings *findings,

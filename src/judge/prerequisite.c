@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,25 +15,30 @@ static const struct {
 	const char *name;
 	enum pp_kind scope;
 	const char *condition;
+	int also; /* a fact to show with it, of the first object (enum pp_fact_id), -1 none */
 } rows[] = {
-	{"NVIDIA kernel module is open", PP_NODE, "nvidia.flavour == open"},
-	{"GPU can be used for GPUDirect RDMA", PP_GPU, "gpu.gdr_supported == yes"},
-	{"GPU memory can be exported as DMA-BUF", PP_GPU, "gpu.dmabuf_supported == yes"},
-	{"BAR1 covers GPU memory", PP_GPU, "gpu.bar1_covers_memory == yes"},
+	{"NVIDIA kernel module is open", PP_NODE, "nvidia.flavour == open", PP_F_NVIDIA_VERSION},
+	{"GPU can be used for GPUDirect RDMA", PP_GPU, "gpu.gdr_supported == yes", -1},
+	{"GPU memory can be exported as DMA-BUF", PP_GPU, "gpu.dmabuf_supported == yes", -1},
+	{"BAR1 covers GPU memory", PP_GPU, "gpu.bar1_covers_memory == yes", PP_F_GPU_BAR1_TOTAL},
 	{"hca functions all carry an RDMA device", PP_NODE,
-	 "rdma.functions_without_device is empty"},
-	{"an RDMA device exists", PP_NODE, "node.hcas > 0"},
-	{"a port is ACTIVE", PP_NODE, "node.active_ports > 0"},
-	{"this process may open the hca", PP_HCA, "hca.uverbs_access == yes"},
-	{"libibverbs can register DMA-BUF", PP_NODE, "libibverbs.reg_dmabuf_mr == yes"},
-	{"libibverbs has the hca's provider", PP_HCA, "hca.provider_installed == yes"},
-	{"RDMA core of the kernel takes DMA-BUF", PP_NODE, "kernel.dmabuf_umem == yes"},
-	{"hca's driver takes DMA-BUF in this release", PP_HCA, "hca.dmabuf_by_version == yes"},
-	{"kernel has the peer-memory API", PP_NODE, "kernel.peer_memory_api == yes"},
-	{"nvidia_peermem is loaded", PP_NODE, "nvidia_peermem.loaded == yes"},
-	{"GPU's rail is near (PIX or PXB)", PP_PAIR, "pair.distance ~ PIX|PXB"},
-	{"no bridge redirects the rail's traffic", PP_PAIR, "pair.acs_redirect == no"},
-	{"no IOMMU translates on the rail", PP_PAIR, "pair.translated == no"},
+	 "rdma.functions_without_device is empty", -1},
+	{"an RDMA device exists", PP_NODE, "node.hcas > 0", -1},
+	{"a port is ACTIVE", PP_NODE, "node.active_ports > 0", -1},
+	{"this process may open the hca", PP_HCA, "hca.uverbs_access == yes", -1},
+	{"libibverbs can register DMA-BUF", PP_NODE, "libibverbs.reg_dmabuf_mr == yes",
+	 PP_F_IBVERBS_RDMA_CORE},
+	{"libibverbs has the hca's provider", PP_HCA, "hca.provider_installed == yes", -1},
+	{"RDMA core of the kernel takes DMA-BUF", PP_NODE, "kernel.dmabuf_umem == yes",
+	 PP_F_KERNEL_RELEASE},
+	{"hca's driver takes DMA-BUF in this release", PP_HCA, "hca.dmabuf_by_version == yes",
+	 PP_F_HCA_DRIVER},
+	{"kernel has the peer-memory API", PP_NODE, "kernel.peer_memory_api == yes", -1},
+	{"nvidia_peermem is loaded", PP_NODE, "nvidia_peermem.loaded == yes", PP_F_PEERMEM_VERSION},
+	{"GPU's rail is near (PIX or PXB)", PP_PAIR, "pair.distance ~ PIX|PXB", PP_F_PAIR_DISTANCE},
+	{"no bridge redirects the rail's traffic", PP_PAIR, "pair.acs_redirect == no",
+	 PP_F_PAIR_ROUTE},
+	{"no IOMMU translates on the rail", PP_PAIR, "pair.translated == no", -1},
 };
 _Static_assert(PP_ARRAY_LEN(rows) <= PP_PREREQUISITES, "the list holds every row");
 
@@ -41,6 +47,7 @@ struct poll {
 	unsigned int n, truths[3];
 	const struct pp_fact *open;  /* first that is unknown */
 	const struct pp_fact *value; /* first that is known */
+	const struct pp_object *first;
 };
 
 static void ask(struct poll *p, const struct pp_condition *c, const struct pp_facts *facts,
@@ -49,7 +56,8 @@ static void ask(struct poll *p, const struct pp_condition *c, const struct pp_fa
 	enum pp_truth truth = pp_condition_test(c, facts, o, /* ret_missing= */ NULL);
 	const struct pp_fact *fact = pp_fact_get(o, c->fact);
 
-	p->n++;
+	if (!p->n++)
+		p->first = o;
 	p->truths[truth]++;
 	if (truth == PP_OPEN && !p->open)
 		p->open = fact;
@@ -69,7 +77,7 @@ static struct poll ask_all(const struct pp_condition *c, const struct pp_facts *
 	return p;
 }
 
-static const char *describe(const struct poll *p, enum pp_kind scope, struct pp_arena *arena)
+static const char *answer(const struct poll *p, enum pp_kind scope, struct pp_arena *arena)
 {
 	char text[256];
 
@@ -84,6 +92,28 @@ static const char *describe(const struct poll *p, enum pp_kind scope, struct pp_
 		return pp_arena_printf(arena, "%u of %u", p->truths[PP_TRUE], p->n);
 	return pp_arena_printf(arena, "%u of %u; %u unknown: %s", p->truths[PP_TRUE], p->n,
 			       p->truths[PP_OPEN], p->open ? p->open->why : "not observed");
+}
+
+/* "580.65.06", "rdma-core 50", "256 GiB"; NULL when it is not known. */
+static const char *also(const struct poll *p, int id, struct pp_arena *arena)
+{
+	const struct pp_fact *fact = id < 0 ? NULL : pp_fact_get(p->first, (enum pp_fact_id)id);
+	char text[128];
+
+	if (!fact || !fact->known)
+		return NULL;
+	if (id == PP_F_GPU_BAR1_TOTAL)
+		return pp_arena_printf(arena, "%" PRId64 " MiB", fact->i64 >> 20);
+	return pp_arena_printf(arena, "%s%s", id == PP_F_IBVERBS_RDMA_CORE ? "rdma-core " : "",
+			       pp_fact_text(fact, text, sizeof(text)));
+}
+
+static const char *describe(const struct poll *p, enum pp_kind scope, int id,
+			    struct pp_arena *arena)
+{
+	const char *value = answer(p, scope, arena), *more = also(p, id, arena);
+
+	return more && p->value ? pp_arena_printf(arena, "%s (%s)", value, more) : value;
 }
 
 int pp_prerequisites_examine(const struct pp_facts *facts, struct pp_arena *arena,
@@ -106,7 +136,7 @@ int pp_prerequisites_examine(const struct pp_facts *facts, struct pp_arena *aren
 			.state = p.truths[PP_FALSE]		 ? PP_FALSE
 				 : p.truths[PP_OPEN] || p.n == 0 ? PP_OPEN
 								 : PP_TRUE,
-			.value = describe(&p, rows[i].scope, arena),
+			.value = describe(&p, rows[i].scope, rows[i].also, arena),
 			.how = pp_fact_table[c.fact].how,
 		};
 	}
