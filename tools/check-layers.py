@@ -10,9 +10,10 @@ import sys
 
 # What each layer may include besides itself.
 BELOW = {
-    "cli": {"bundle", "judge", "rdma", "node", "base"},
-    "bundle": {"judge", "rdma", "node", "base"},
-    "judge": {"rdma", "node", "base"},
+    "cli": {"bundle", "judge", "nccl", "rdma", "node", "base"},
+    "bundle": {"judge", "nccl", "rdma", "node", "base"},
+    "judge": {"nccl", "rdma", "node", "base"},
+    "nccl": {"node", "base"},
     "rdma": {"node", "base"},
     "node": {"base"},
     "base": set(),

@@ -62,6 +62,7 @@ int pp_cmd_show(const struct pp_args *args); /* bare peerpath */
 int pp_cmd_identity(const struct pp_args *args);
 int pp_cmd_topo(const struct pp_args *args);
 int pp_cmd_check(const struct pp_args *args);
+int pp_cmd_nccl(const struct pp_args *args);
 int pp_cmd_prove(const struct pp_args *args);
 int pp_cmd_capture(const struct pp_args *args);
 int pp_cmd_bundle(const struct pp_args *args);

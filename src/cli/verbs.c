@@ -4,6 +4,7 @@
  */
 #include "cli/verb.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -99,6 +100,11 @@ const struct pp_verb pp_verbs[] = {
 	 "Applies the rules to the facts of this node: what is wrong, where, why, and the next\n"
 	 "command. What could not be read is unknown, never good. Read-only unless --probe.",
 	 check_options, 0, 0, pp_cmd_check},
+	{"nccl", "judge LOG...", "which path NCCL took, from its logs alone",
+	 "Judges the logs of one job: all ranks together, any NCCL from 2.12 on, - is standard\n"
+	 "input. Proven needs the connection lines of every rank and checked results of large\n"
+	 "messages; everything else is refuted or unproven, with file and line.",
+	 NULL, 2, UINT_MAX, pp_cmd_nccl},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
 	 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help},

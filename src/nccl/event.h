@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One message of NCCL or of nccl-tests -> an event, by the table of formats (formats.def).
+ *
+ * A format belongs to a range of versions; so an event also says which libraries can have
+ * written it, whatever the text claims.
+ */
+#ifndef PP_NCCL_EVENT_H
+#define PP_NCCL_EVENT_H
+
+#include "nccl/match.h"
+
+/* 2.28.9 is 22809. */
+#define PP_NCCL_V(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
+enum { PP_NCCL_OLDEST = 0, PP_NCCL_NEWEST = 999999 };
+
+enum pp_nccl_kind {
+	PP_NCCL_OTHER,
+	/* communicators and versions */
+	PP_NCCL_VERSION,
+	PP_NCCL_INIT_START,
+	PP_NCCL_INIT_COMPLETE,
+	PP_NCCL_COMM_NODES,
+	PP_NCCL_COMM_DESTROY,
+	PP_NCCL_COMM_ABORT,
+	/* choice of the network */
+	PP_NCCL_USING_NETWORK,
+	PP_NCCL_NET_READY,
+	PP_NCCL_NET_FAILED,
+	PP_NCCL_NET_NONE,
+	PP_NCCL_NET_NOT_FOUND,
+	PP_NCCL_PLUGIN,
+	PP_NCCL_IB_USING,
+	PP_NCCL_IB_NONE,
+	PP_NCCL_IB_DEVICE,
+	PP_NCCL_IB_VIRTUAL,
+	PP_NCCL_SOCKET_USING,
+	PP_NCCL_PROVIDER,
+	/* capability and intent */
+	PP_NCCL_GPU_DMABUF,
+	PP_NCCL_HCA_ON,
+	PP_NCCL_HCA_OFF,
+	PP_NCCL_HCA_WORDS,
+	PP_NCCL_PAIR,
+	PP_NCCL_PAIR_RANK,
+	PP_NCCL_SETTING,
+	PP_NCCL_NVLINK,
+	/* connections */
+	PP_NCCL_CHANNEL,
+	PP_NCCL_COLLNET,
+	PP_NCCL_RINGS,
+	PP_NCCL_RINGS_GDR,
+	PP_NCCL_REGISTERED,
+	PP_NCCL_USER_BUFFER,
+	PP_NCCL_USER_BUFFER_FAILED,
+	/* errors */
+	PP_NCCL_REGISTER_FAILED,
+	PP_NCCL_COMPLETION,
+	PP_NCCL_COMPLETION_NAMED,
+	PP_NCCL_VERB_FAILED,
+	PP_NCCL_ASYNC,
+	PP_NCCL_UNLIKE_DEVICES,
+	PP_NCCL_SETUP_FAILED,
+	PP_NCCL_RETURN,
+	PP_NCCL_APPLICATION_FAILED,
+	PP_NCCL_WARNING,
+	/* nccl-tests */
+	PP_NCCL_TEST_HEAD,
+	PP_NCCL_TEST_VERSION,
+	PP_NCCL_TEST_RANK,
+	PP_NCCL_TEST_ROW,
+	PP_NCCL_TEST_BOUNDS,
+};
+
+struct pp_nccl_event {
+	enum pp_nccl_kind kind;
+	int oldest, newest; /* versions that print this */
+	struct pp_nccl_field field[PP_NCCL_FIELDS];
+};
+
+/* OTHER: no row fits. Fields point into the line. */
+void pp_nccl_event_read(const struct pp_nccl_line *line, struct pp_nccl_event *ret);
+
+/* Number of rows, and row @i as text, for the tests that want a fixture for each. */
+size_t pp_nccl_format_count(void);
+const char *pp_nccl_format_pattern(size_t i);
+
+#endif

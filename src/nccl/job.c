@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/job.h"
+
+#include <string.h>
+
+#include "nccl/gather.h"
+#include "base/banned.h"
+
+static const struct pp_nccl_place NOWHERE = {PP_NCCL_NONE, 0};
+
+void pp_nccl_job_init(struct pp_nccl_job *job)
+{
+	const size_t two = 2 * sizeof(uint32_t), four = 2 * two;
+
+	*job = (struct pp_nccl_job){
+		.files = PP_NCCL_TABLE(struct pp_nccl_name, PP_NCCL_NAME, 65536),
+		.names = PP_NCCL_TABLE(struct pp_nccl_name, PP_NCCL_NAME, 65536),
+		.processes = PP_NCCL_TABLE(struct pp_nccl_process, two, PP_NCCL_MAX_PROCESSES),
+		.pointers = PP_NCCL_TABLE(struct pp_nccl_pointer, four, PP_NCCL_MAX_MEMBERS),
+		.members = PP_NCCL_TABLE(struct pp_nccl_member, four, PP_NCCL_MAX_MEMBERS),
+		.ends = PP_NCCL_TABLE(struct pp_nccl_end, sizeof(((struct pp_nccl_end *)NULL)->key),
+				      PP_NCCL_MAX_ENDS),
+		.nics = PP_NCCL_TABLE(struct pp_nccl_nic, 3 * sizeof(uint32_t), 65536),
+		.gpus = PP_NCCL_TABLE(struct pp_nccl_gpu, four, 65536),
+		.choices = PP_NCCL_TABLE(struct pp_nccl_choice, 3 * sizeof(uint32_t), 65536),
+		.settings = PP_NCCL_TABLE(struct pp_nccl_setting, two, 32768),
+		.errors = PP_NCCL_TABLE(struct pp_nccl_error, four, PP_NCCL_MAX_ERRORS),
+		.oldest = PP_NCCL_OLDEST,
+		.newest = PP_NCCL_NEWEST,
+		.oldest_at = NOWHERE,
+		.newest_at = NOWHERE,
+		.bench = {.row = NOWHERE, .bounds = NOWHERE, .wrong = NOWHERE},
+		.nvlink = NOWHERE,
+		.simulated = NOWHERE,
+		.registered = NOWHERE,
+		.user_buffer = NOWHERE,
+		.user_buffer_failed = NOWHERE,
+		.application_failed = NOWHERE,
+		.provider_tcp = NOWHERE,
+	};
+}
+
+static struct pp_nccl_table *table_at(struct pp_nccl_job *job, size_t i)
+{
+	struct pp_nccl_table *const all[] = {
+		&job->files,   &job->names,    &job->processes, &job->pointers,
+		&job->members, &job->ends,     &job->nics,	&job->gpus,
+		&job->choices, &job->settings, &job->errors,
+	};
+
+	return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
+}
+
+void pp_nccl_job_done(struct pp_nccl_job *job)
+{
+	struct pp_nccl_table *t;
+
+	for (size_t i = 0; (t = table_at(job, i)); i++)
+		pp_nccl_table_done(t);
+}
+
+bool pp_nccl_job_full(const struct pp_nccl_job *job)
+{
+	/* a full list of errors or files loses no connection */
+	return job->names.full || job->processes.full || job->pointers.full || job->members.full ||
+	       job->ends.full || job->nics.full || job->gpus.full || job->choices.full ||
+	       job->settings.full;
+}
+
+static uint32_t intern(struct pp_nccl_table *t, const char *at, size_t len)
+{
+	struct pp_nccl_name key = {{0}};
+
+	memcpy(key.text, at, len < PP_NCCL_NAME - 1 ? len : PP_NCCL_NAME - 1);
+	return pp_nccl_table_put(t, &key, NULL);
+}
+
+uint32_t pp_nccl_job_intern(struct pp_nccl_job *job, struct pp_nccl_span text)
+{
+	while (text.len && text.at[text.len - 1] == ' ')
+		text.len--;
+	return intern(&job->names, text.len ? text.at : "", text.len);
+}
+
+const char *pp_nccl_job_name(const struct pp_nccl_job *job, uint32_t id)
+{
+	const struct pp_nccl_name *n;
+
+	if (id == PP_NCCL_NONE || id >= job->names.n)
+		return "";
+	n = pp_nccl_table_at(&job->names, id);
+	return n->text;
+}
+
+void pp_nccl_job_file(struct pp_nccl_job *job, const char *name)
+{
+	size_t len = strlen(name);
+	/* the end of a long path tells files apart */
+	size_t skip = len < PP_NCCL_NAME ? 0 : len - (PP_NCCL_NAME - 1);
+
+	job->file = intern(&job->files, name + skip, len - skip);
+}
+
+struct pp_nccl_place pp_nccl_job_here(const struct pp_nccl_job *job)
+{
+	return (struct pp_nccl_place){job->file, job->last_number};
+}
+
+/*
+ * A warning may name its host otherwise than the other lines of its process do: the host's real
+ * name, where NCCL_HOSTID renamed the rest. One process of that number in the same file is it.
+ */
+static uint32_t same_number(const struct pp_nccl_job *job, uint32_t pid)
+{
+	uint32_t found = PP_NCCL_NONE;
+	const struct pp_nccl_process *p;
+
+	for (uint32_t i = 0; i < job->processes.n; i++) {
+		p = pp_nccl_table_at(&job->processes, i);
+		if (p->key.pid != pid || p->same_as || p->place.file != job->file)
+			continue;
+		if (found != PP_NCCL_NONE)
+			return PP_NCCL_NONE;
+		found = i;
+	}
+	return found;
+}
+
+static uint32_t process_of(struct pp_nccl_job *job, const struct pp_nccl_line *line)
+{
+	struct pp_nccl_process key = {0}, *p;
+	uint32_t i, other = PP_NCCL_NONE;
+	bool is_new;
+
+	key.key.host = pp_nccl_job_intern(job, line->host);
+	key.key.pid = line->pid;
+	i = pp_nccl_table_find(&job->processes, &key);
+	if (i == PP_NCCL_NONE && line->level == PP_NCCL_WARN)
+		other = same_number(job, line->pid);
+	i = pp_nccl_table_put(&job->processes, &key, &is_new);
+	if (i == PP_NCCL_NONE)
+		return i;
+	p = pp_nccl_table_at(&job->processes, i);
+	if (is_new) {
+		p->place = pp_nccl_job_here(job);
+		p->dmabuf_off = p->returned = NOWHERE;
+		p->same_as = other == PP_NCCL_NONE ? 0 : other + 1;
+	}
+	return p->same_as ? p->same_as - 1 : i;
+}
+
+void pp_nccl_gather_range(struct pp_nccl_job *job, int oldest, int newest)
+{
+	if (oldest > job->oldest) {
+		job->oldest = oldest;
+		job->oldest_at = pp_nccl_job_here(job);
+	}
+	if (newest < job->newest) {
+		job->newest = newest;
+		job->newest_at = pp_nccl_job_here(job);
+	}
+}
+
+typedef void handler(struct pp_nccl_said *s);
+
+static handler *handler_of(enum pp_nccl_kind kind)
+{
+	if (kind == PP_NCCL_OTHER)
+		return NULL;
+	if (kind == PP_NCCL_VERSION)
+		return pp_nccl_gather_version;
+	if (kind <= PP_NCCL_COMM_ABORT)
+		return pp_nccl_gather_member;
+	if (kind <= PP_NCCL_NVLINK)
+		return pp_nccl_gather_device;
+	if (kind == PP_NCCL_CHANNEL || kind == PP_NCCL_COLLNET)
+		return pp_nccl_gather_channel;
+	if (kind == PP_NCCL_RINGS || kind == PP_NCCL_RINGS_GDR)
+		return pp_nccl_gather_rings;
+	return kind < PP_NCCL_TEST_HEAD ? pp_nccl_gather_error : pp_nccl_gather_bench;
+}
+
+bool pp_nccl_job_line(struct pp_nccl_job *job, const char *text, size_t len, uint64_t number)
+{
+	struct pp_nccl_line line;
+	struct pp_nccl_event event;
+	struct pp_nccl_said said;
+	handler *handle;
+	size_t pos = 0;
+
+	job->last_number = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+	while (pp_nccl_line_next(text, len, &pos, &line)) {
+		pp_nccl_event_read(&line, &event);
+		if (line.level == PP_NCCL_PLAIN && event.kind == PP_NCCL_OTHER)
+			continue;
+		job->lines++;
+		said = (struct pp_nccl_said){job, &line, &event, PP_NCCL_NONE};
+		if (line.level != PP_NCCL_PLAIN)
+			said.process = process_of(job, &line);
+		if (line.has_function)
+			pp_nccl_gather_range(job, PP_NCCL_V(2, 30, 0), PP_NCCL_NEWEST);
+		if (event.kind != PP_NCCL_VERSION)
+			pp_nccl_gather_range(job, event.oldest, event.newest);
+		handle = handler_of(event.kind);
+		if (handle && (said.process != PP_NCCL_NONE || line.level == PP_NCCL_PLAIN))
+			handle(&said);
+	}
+	return job->bench.heads > 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the logs of one job say, gathered line by line: processes, communicators as each rank saw
+ * them, ends of connections, capabilities, errors, the table of nccl-tests.
+ *
+ * Every table is bounded; `full` says that something was left out, which caps any claim. Nothing
+ * here judges: judge.h does, once all is read.
+ */
+#ifndef PP_NCCL_JOB_H
+#define PP_NCCL_JOB_H
+
+#include "nccl/channel.h"
+#include "nccl/table.h"
+
+enum {
+	PP_NCCL_NAME = 64,
+	PP_NCCL_TEXT = 240,
+	PP_NCCL_MAX_PROCESSES = 32768,
+	PP_NCCL_MAX_MEMBERS = 65536,
+	PP_NCCL_MAX_ENDS = 131072,
+	PP_NCCL_MAX_ERRORS = 1024,
+	PP_NCCL_MAX_FLUSHES = 256, /* of the errors; the root must find room */
+	PP_NCCL_MAX_VERSIONS = 16,
+};
+
+struct pp_nccl_place {
+	uint32_t file; /* index in files; PP_NCCL_NONE: no place */
+	uint32_t line;
+};
+
+struct pp_nccl_name {
+	char text[PP_NCCL_NAME]; /* zero-padded: the key */
+};
+
+struct pp_nccl_process {
+	struct {
+		uint32_t host, pid;
+	} key;
+	uint32_t same_as;     /* index + 1 of the process this one is an alias of, 0 none */
+	uint32_t last_member; /* that spoke, index + 1 */
+	uint32_t members;     /* newest one, index + 1; they are chained */
+	struct pp_nccl_place place, dmabuf_off, returned;
+	bool dmabuf_gpu, ll_only;
+	uint32_t registered_dmabuf;
+};
+
+struct pp_nccl_member { /* one rank of one communicator, as its process printed it */
+	struct {
+		uint32_t process, generation;
+		uint64_t pointer;
+	} key;
+	uint32_t rank, n_ranks, n_nodes, local_ranks; /* n_nodes, local_ranks: 0 unknown */
+	uint64_t id;				      /* commId, 0 unknown */
+	bool mnnvl, complete, over, rings_without_gdr;
+	uint32_t comm;	   /* set when grouped */
+	uint32_t previous; /* of the same process, index + 1 */
+	struct pp_nccl_place place;
+};
+
+struct pp_nccl_pointer { /* the newest member behind a pointer */
+	struct {
+		uint32_t process, zero;
+		uint64_t pointer;
+	} key;
+	uint32_t member;
+};
+
+struct pp_nccl_end { /* one end of one connection */
+	struct {
+		uint32_t process, member; /* member may be PP_NCCL_NONE */
+		uint32_t from, to, channel, network;
+		int32_t connection, device, proxy;
+		uint8_t transport, direction, gdr, pci, shared, old, zero[2];
+	} key;
+	uint32_t count;
+	bool ambiguous; /* several communicators of the process could be meant */
+	struct pp_nccl_place place;
+};
+
+enum pp_nccl_able { PP_NCCL_UNSAID, PP_NCCL_ABLE, PP_NCCL_UNABLE };
+
+struct pp_nccl_nic {
+	struct {
+		uint32_t process, index, network;
+	} key;
+	uint32_t name;
+	enum pp_nccl_able able;
+	struct pp_nccl_place place;
+};
+
+struct pp_nccl_gpu { /* decisions about one GPU against all NICs */
+	struct {
+		uint32_t process, zero;
+		uint64_t gpu;
+	} key;
+	uint32_t near, far;
+	uint64_t distance, limit; /* of the first far one */
+	struct pp_nccl_place place;
+};
+
+struct pp_nccl_choice { /* a network that a process spoke of */
+	struct {
+		uint32_t process, network, kind; /* enum pp_nccl_kind */
+	} key;
+	struct pp_nccl_place place;
+};
+
+struct pp_nccl_setting {
+	struct {
+		uint32_t process, name;
+	} key;
+	char value[PP_NCCL_NAME];
+	struct pp_nccl_place place;
+};
+
+struct pp_nccl_error {
+	struct {
+		uint32_t process, kind, status, vendor; /* kind: enum pp_nccl_kind */
+	} key;
+	uint32_t count;
+	struct pp_nccl_place place;
+	char stamp[20];
+	char text[PP_NCCL_TEXT];
+};
+
+struct pp_nccl_version {
+	uint32_t value, process;
+	struct pp_nccl_place place;
+	char text[48];
+};
+
+struct pp_nccl_bench { /* tables of nccl-tests */
+	uint32_t heads, rank_lines, rows, rows_unchecked, rows_wrong, bounds_ok, bounds_failed;
+	uint64_t largest_right; /* bytes of the largest row that was checked and right */
+	struct pp_nccl_place row, bounds, wrong;
+};
+
+struct pp_nccl_job {
+	struct pp_nccl_table files, names, processes, pointers, members, ends, nics, gpus, choices,
+		settings, errors;
+	struct pp_nccl_version versions[PP_NCCL_MAX_VERSIONS];
+	uint32_t n_versions;
+	int oldest, newest; /* by format; oldest > newest: the lines contradict each other */
+	struct pp_nccl_place oldest_at, newest_at;
+	struct pp_nccl_bench bench;
+	struct pp_nccl_place nvlink, simulated, registered, user_buffer, user_buffer_failed,
+		application_failed, provider_tcp;
+	uint64_t lines, cut; /* lines of NCCL; lines longer than the bound */
+	uint32_t flushes;
+	uint32_t file; /* that is being read */
+	uint32_t last_number;
+};
+
+void pp_nccl_job_init(struct pp_nccl_job *job);
+void pp_nccl_job_done(struct pp_nccl_job *job);
+
+/* What follows comes from this file. */
+void pp_nccl_job_file(struct pp_nccl_job *job, const char *name);
+/* One cleaned line of text. Returns true when it opens a table of numbers. */
+bool pp_nccl_job_line(struct pp_nccl_job *job, const char *text, size_t len, uint64_t number);
+
+/* True when a table was full or memory ran out. */
+bool pp_nccl_job_full(const struct pp_nccl_job *job);
+const char *pp_nccl_job_name(const struct pp_nccl_job *job, uint32_t id); /* "" for NONE */
+
+/* For the handlers of events. */
+uint32_t pp_nccl_job_intern(struct pp_nccl_job *job, struct pp_nccl_span text);
+struct pp_nccl_place pp_nccl_job_here(const struct pp_nccl_job *job);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of a judgement, each in its own file: what the connections are, how much of the job
+ * is here, which version wrote it.
+ */
+#ifndef PP_NCCL_JUDGE_PARTS_H
+#define PP_NCCL_JUDGE_PARTS_H
+
+#include "base/compiler.h"
+#include "nccl/judge.h"
+
+struct pp_nccl_case {
+	const struct pp_nccl_job *job;
+	const struct pp_nccl_group *group;
+	struct pp_nccl_judgement *j;
+};
+
+int pp_nccl_judge_ends(struct pp_nccl_case *c);
+void pp_nccl_judge_coverage(struct pp_nccl_case *c);
+void pp_nccl_judge_version(struct pp_nccl_case *c);
+void pp_nccl_judge_expected(struct pp_nccl_case *c);
+
+/* Some communicator is known to span hosts / all are known not to. */
+bool pp_nccl_spans_hosts(const struct pp_nccl_comm *c);
+bool pp_nccl_one_host(const struct pp_nccl_comm *c);
+
+void pp_nccl_because(struct pp_nccl_case *c, struct pp_nccl_place at, const char *fmt, ...)
+	PP_PRINTF(3, 4);
+
+#endif

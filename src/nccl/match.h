@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small language for the lines of a log, so that formats stay rows of a table.
+ *
+ *   %u decimal   %i signed decimal   %x hexadecimal, with or without 0x
+ *   %w a word: up to a blank, or up to the next literal byte of the pattern
+ *   %s text: up to the next literal piece of the pattern, or the rest; may be empty
+ *   ' ' one or more blanks   '~' any number of blanks   any other byte: itself
+ *   '*' first: the pattern may begin anywhere   '*' last: anything may follow
+ */
+#ifndef PP_NCCL_MATCH_H
+#define PP_NCCL_MATCH_H
+
+#include <stdbool.h>
+
+#include "nccl/line.h"
+
+enum { PP_NCCL_FIELDS = 12 };
+
+struct pp_nccl_field {
+	struct pp_nccl_span text;
+	uint64_t value; /* of %u %x; of %i as two's complement */
+};
+
+bool pp_nccl_match(const char *pattern, struct pp_nccl_span text,
+		   struct pp_nccl_field ret[PP_NCCL_FIELDS]);
+
+bool pp_nccl_span_is(struct pp_nccl_span s, const char *word);
+bool pp_nccl_span_begins(struct pp_nccl_span s, const char *head);
+/* Where @word is within @s, or NULL. */
+const char *pp_nccl_span_find(struct pp_nccl_span s, const char *word);
+/* The number behind the first "@key " in @s. */
+bool pp_nccl_span_number(struct pp_nccl_span s, const char *key, bool hex, uint64_t *ret);
+/* Digits at the start of @s: how many bytes they take, 0 for none or an overflow. */
+size_t pp_nccl_digits(struct pp_nccl_span s, bool hex, uint64_t *ret);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct pp_nccl_table: records found by their key, the first bytes of each record.
+ *
+ * A bound on the number of records is mandatory: a log is hostile input. When the bound or memory
+ * is reached `full` becomes true and new keys are refused; what is there stays. Records are
+ * addressed by index, since putting one moves them all. Padding inside a key must be zero.
+ */
+#ifndef PP_NCCL_TABLE_H
+#define PP_NCCL_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PP_NCCL_NONE UINT32_MAX
+
+struct pp_nccl_table {
+	unsigned char *data; /* owned */
+	uint32_t *slots;     /* owned; index + 1, 0 = free */
+	uint32_t n, cap, n_slots, max;
+	uint32_t record, key; /* bytes */
+	bool full;
+};
+
+#define PP_NCCL_TABLE(type, key_bytes, most) \
+	((struct pp_nccl_table){.record = sizeof(type), .key = (key_bytes), .max = (most)})
+
+void pp_nccl_table_done(struct pp_nccl_table *t);
+
+/* Index of the record with this key, or PP_NCCL_NONE. */
+uint32_t pp_nccl_table_find(const struct pp_nccl_table *t, const void *key);
+/* The same; adds a zeroed record behind the key when there is none. PP_NCCL_NONE: full. */
+uint32_t pp_nccl_table_put(struct pp_nccl_table *t, const void *key, bool *ret_new);
+
+static inline void *pp_nccl_table_at(const struct pp_nccl_table *t, uint32_t i)
+{
+	return t->data + (size_t)i * t->record;
+}
+
+#endif

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""peerpath nccl judge against logs with a known answer, and against hostile input.
+
+Expected values come from what was run for the recorded logs, and from NCCL's sources (which line
+is printed when) for the made ones. usage: nccl_judge.py PEERPATH
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+LOGS = HERE.parent / "fixtures/nccl"
+EXIT = {"proven": 0, "refuted": 1, "unproven": 2}
+faults = []
+
+
+def judge(program, files, stdin=None, text=False):
+    argv = [program, "nccl", "judge", *([] if text else ["--json"]), *map(str, files)]
+    done = subprocess.run(argv, input=stdin, capture_output=True, timeout=60)
+    if text:
+        return done.returncode, done.stdout.decode()
+    return done.returncode, json.loads(done.stdout) if done.stdout else None
+
+
+def at(document, path):
+    for part in path.split("."):
+        if part == "hash":
+            document = len(document)
+        elif isinstance(document, list):
+            document = document[int(part)]
+        else:
+            document = document[part]
+    return document
+
+
+def show(value):
+    return {True: "true", False: "false", None: "null"}.get(value, str(value)) \
+        if isinstance(value, bool) or value is None else str(value)
+
+
+def compare(name, document, rows):
+    for row in rows:
+        key, want = row.split("=", 1)
+        if key == "logs":
+            continue
+        if key == "why":
+            got = [w["text"] for w in document["why"]]
+            if not any(want in text for text in got):
+                faults.append(f"{name}: no reason holds '{want}': {got}")
+            continue
+        try:
+            got = show(at(document, key))
+        except (KeyError, IndexError) as problem:
+            faults.append(f"{name}: {key}: {problem!r}")
+            continue
+        if got != want:
+            faults.append(f"{name}: {key} is {got}, wanted {want}")
+
+
+def fixtures(program):
+    count = 0
+    for expect in sorted(LOGS.glob("*.expect")):
+        rows = expect.read_text().splitlines()
+        logs = next((r[5:].split() for r in rows if r.startswith("logs=")), [expect.stem + ".log"])
+        code, document = judge(program, [LOGS / log for log in logs])
+        if document is None:
+            faults.append(f"{expect.stem}: exit {code}")
+            continue
+        compare(expect.stem, document, rows)
+        if code != EXIT[document["claim_gdr"]]:
+            faults.append(f"{expect.stem}: exit {code} for {document['claim_gdr']}")
+        code, text = judge(program, [LOGS / log for log in logs], text=True)
+        for line in text.splitlines():
+            if len(line) > 80:
+                faults.append(f"{expect.stem}: {len(line)} columns: {line}")
+        count += 1
+    return count
+
+
+def same(program, name, data, want):
+    """The same judgement, whatever stands around the lines."""
+    code, document = judge(program, ["-"], stdin=data)
+    if document is None:
+        faults.append(f"{name}: exit {code}")
+        return
+    got = {key: document[key] for key in want}
+    if got != want:
+        faults.append(f"{name}: {got}, wanted {want}")
+
+
+def hostile(program):
+    log = (LOGS / "made-proven.log").read_bytes()
+    want = {"path": "gdr", "claim_gdr": "proven", "coverage": "all-ranks"}
+    lines = log.splitlines()
+    same(program, "plain stdin", log, want)
+    same(program, "CRLF", b"\r\n".join(lines) + b"\r\n", want)
+    same(program, "colours", b"\n".join(b"\x1b[32;1m" + x + b"\x1b[0m" for x in lines), want)
+    same(program, "NUL holes", b"\n".join(b"\0" * 5000 + x for x in lines), want)
+    same(program, "invalid UTF-8", b"\xff\xfe\x80 noise\n".join(x + b"\n" for x in lines), want)
+    # what was cut may have been a line: no longer proven, never worse
+    same(program, "10 MB line", b"x" * 10_000_000 + b"\n" + log,
+         {"path": "gdr", "claim_gdr": "proven", "coverage": "all-ranks"})
+    same(program, "10 MB line of NCCL", b"h:1:1 [0] NCCL INFO " + b"x" * 10_000_000 + b"\n" + log,
+         {"path": "gdr", "claim_gdr": "unproven"})
+    same(program, "no newline at the end", log.rstrip(b"\n"), want)
+    nothing = {"path": "undetermined", "claim_gdr": "unproven", "coverage": "none", "errors": [],
+               "connections": []}
+    same(program, "empty", b"", nothing)
+    same(program, "a novel", b"It was a dark and stormy night; # the rain fell in torrents.\n" * 20000,
+         nothing)
+    same(program, "NCCL in prose", b"NCCL INFO is printed; NCCL WARN too. via NET/IB/0/GDRDMA\n" * 99,
+         nothing)
+    code, _ = judge(program, ["/nonexistent.log"])
+    if code != 65:
+        faults.append(f"unreadable log: exit {code}")
+
+
+def main():
+    program = sys.argv[1]
+    count = fixtures(program)
+    if count < 50:
+        faults.append(f"only {count} fixtures found")
+    hostile(program)
+    print("\n".join(faults) or f"{count} logs judged right")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
