@@ -9,7 +9,7 @@
 #include "base/banned.h"
 
 /* Above this the columns are the GPUs only: cells between NICs are in --json. */
-enum { MAX_COLUMNS = 64, MAX_TEXT = 8 << 20 };
+enum { MAX_COLUMNS = 64, MAX_CELLS = 1 << 17, MAX_TEXT = 8 << 20 };
 
 static const char LEGEND[] =
 	"\nLegend:\n\n"
@@ -72,6 +72,10 @@ void pp_topo_matrix(struct pp_out *o, const struct pp_topo *t)
 	if (pp_out_is_json(o) || !t->n)
 		return;
 	pp_out_heading(o, "Matrix");
+	if ((uint64_t)columns * t->n > MAX_CELLS) {
+		pp_out_raw(o, "too many members: no matrix\n");
+		return;
+	}
 	pp_buf_printf(&b, "%8s", "");
 	for (unsigned int i = 0; i < columns; i++)
 		pp_buf_printf(&b, "%-8s", t->members[i].name);
