@@ -128,8 +128,10 @@ static void findings_table(const struct pp_check *c, enum part part, const char 
 	}
 	if (open)
 		pp_out_table_end(c->s.out);
-	else if (part == JUDGED)
-		pp_out_para(c->s.out, 2, "\n  No rule fired (%zu rules on this node).", f->rules);
+	if (open || part != JUDGED)
+		return;
+	pp_out_heading(c->s.out, title);
+	pp_out_para(c->s.out, 2, "  No rule fired (%zu rules on this node).", f->rules);
 }
 
 /* A fact that leaves rules open: how many, and on how many objects it is missing. */
@@ -259,5 +261,5 @@ void pp_check_text(const struct pp_check *c, bool details)
 	}
 	for (size_t i = 0; f->disabled && (rule = pp_rules_at(c->proof.rules, i)); i++)
 		if (rule->disabled)
-			pp_out_para(c->s.out, 2, "\n  Rule %s is disabled by this site.", rule->id);
+			pp_out_para(c->s.out, 2, "  Rule %s is disabled by this site.", rule->id);
 }
