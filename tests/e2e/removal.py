@@ -12,6 +12,7 @@ import concurrent.futures
 import json
 import os
 import queue
+import random
 import shutil
 import sys
 
@@ -19,11 +20,13 @@ import machines
 
 RANK = {"pass": 0, "degraded": 1, "unknown": 2, "fail": 3}
 WORKERS = 2
-# The unchanged machine: overall verdict expected, and how much of it is taken away.
+COMBINED = 150
+# The unchanged machine: overall verdict expected, and whether each file is denied too.
 MACHINES = [
     ("good2", (), "pass", True),
     ("good2", ("narrow-link",), "degraded", False),
-    ("good2", ("port-down",), None, False),
+    ("good2", ("acs-redirect",), "degraded", False),
+    ("good2", ("no-rdma-device",), "fail", False),
 ]
 
 
@@ -51,6 +54,18 @@ class Copy:
             return self.verdicts()
         finally:
             os.rename(self.aside, path)
+
+    def without_all(self, paths):
+        moved = []
+        for path in paths:
+            if os.path.lexists(path):  # may have gone with a directory above it
+                os.rename(path, f"{self.aside}{len(moved)}")
+                moved.append(path)
+        try:
+            return self.verdicts()
+        finally:
+            for i in reversed(range(len(moved))):
+                os.rename(f"{self.aside}{i}", moved[i])
 
     def denied(self, *paths):
         """paths as on the node"""
@@ -150,6 +165,20 @@ def config_cases(top, files):
         yield f"{name} cut to 64", cut([name], 64)
 
 
+def combined_cases(files, dirs):
+    """Several at once, as a narrow container takes them away; the same ones in every run."""
+    draw = random.Random(1)
+    devices = [f for f in files if "/pci0" in f or "infiniband" in f or "/bus/pci/" in f]
+    for n in range(COMBINED):
+        chosen = draw.sample(devices, draw.randint(2, 30)) + draw.sample(dirs, draw.randint(0, 3))
+        if n % 2:
+            yield f"together denied: {chosen}", lambda c, p=chosen: c.denied(*p)
+        else:
+            yield f"together removed: {chosen}", lambda c, p=chosen: c.without_all(
+                [f"{c.top}/raw{x}" for x in p]
+            )
+
+
 def cases(top, thorough):
     files, dirs = entries(top)
     for name in files:
@@ -162,6 +191,7 @@ def cases(top, thorough):
             yield f"{name} denied", lambda c, n=name: c.denied(n)
     yield from answer_cases(top)
     yield from config_cases(top, files)
+    yield from combined_cases(files, dirs)
     for top_dir in ("/sys", "/proc", "/dev", "/etc", "/usr", "/boot"):
         below = [f for f in files if f.startswith(top_dir + "/")]
         yield f"everything in {top_dir} denied", lambda c, b=below: c.denied(*b)
