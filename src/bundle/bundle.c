@@ -182,7 +182,7 @@ static int publish(const struct target *t, bool archive, bool there, struct pp_e
 	int r = renameat2(t->parent, t->temporary, t->parent, t->name, flags) ? -errno : 0;
 
 	/* Some network file systems know no flags; the target was looked for just before. */
-	if (r == -EINVAL && flags == RENAME_NOREPLACE)
+	if ((r == -EINVAL || r == -ENOSYS) && flags != RENAME_EXCHANGE)
 		r = renameat(t->parent, t->temporary, t->parent, t->name) ? -errno : 0;
 	if (r)
 		return failed(t, r, "rename", err);

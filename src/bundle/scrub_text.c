@@ -85,35 +85,40 @@ static size_t try_at_sign(struct pp_scrub_text *s, const char *at)
 	return user + 1 + host;
 }
 
-/* "Serial Number: X", "serial=X": the label stays, X keeps its shape. */
-static size_t try_serial(struct pp_scrub_text *s, const char *at)
+/* Length of "Serial Number: ", "serial=" and the like, or 0. */
+static size_t serial_label(const struct pp_scrub_text *s, const char *at)
 {
 	static const char *const labels[] = {"serial number", "serial_number", "serialnumber",
 					     "serial no", "serial"};
-	const char *p = at, *value;
+	bool divided = false;
 	size_t len = 0;
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(labels) && !len; i++)
+		if (begins(s, at, labels[i]))
+			len = strlen(labels[i]);
+	if (!len)
+		return 0;
+	for (; at + len < s->end && pp_scrub_is_one_of(at[len], ".:= \t\""); len++)
+		divided |= at[len] == ':' || at[len] == '=';
+	return divided ? len : 0;
+}
+
+/* The label stays, what follows it keeps its shape. */
+static size_t try_serial(struct pp_scrub_text *s, const char *at)
+{
+	size_t label = serial_label(s, at), len = 0;
+	const char *value = at + label;
 	bool digit = false;
 
-	for (size_t i = 0; i < PP_ARRAY_LEN(labels) && p == at; i++)
-		if (begins(s, at, labels[i]))
-			p = at + strlen(labels[i]);
-	if (p == at || p == s->end || !pp_scrub_is_one_of(*p, ".:= \t\""))
-		return 0;
-	while (p < s->end && pp_scrub_is_one_of(*p, ".:= \t\""))
-		p++;
-	value = p;
-	if (!memchr(at, ':', (size_t)(value - at)) && !memchr(at, '=', (size_t)(value - at)))
-		return 0;
-	while (p < s->end && is_name(*p) && len < SERIAL_MAX) {
-		digit |= *p >= '0' && *p <= '9';
+	while (label && value + len < s->end && is_name(value[len]) && len < SERIAL_MAX) {
+		digit |= value[len] >= '0' && value[len] <= '9';
 		len++;
-		p++;
 	}
 	if (len < SERIAL_MIN || !digit)
 		return 0;
-	pp_buf_add(s->out, at, (size_t)(value - at));
+	pp_buf_add(s->out, at, label);
 	put_word(s, PP_SCRUB_SERIAL, value, len);
-	return (size_t)(value - at) + len;
+	return label + len;
 }
 
 static size_t try_words(struct pp_scrub_text *s, const char *at)

@@ -209,28 +209,41 @@ static size_t try_ipv6(struct pp_scrub_text *s, const char *at, size_t len)
 	return len;
 }
 
+/* Digits, colons, dots and dashes from @at on, without the end of a sentence or of a label. */
+static size_t run_length(const struct pp_scrub_text *s, const char *at)
+{
+	size_t len = 0;
+
+	while (at + len < s->end && len < RUN_MAX &&
+	       (pp_scrub_digit(at[len]) >= 0 || pp_scrub_is_one_of(at[len], ":.-")))
+		len++;
+	if (len == RUN_MAX)
+		return 0;
+	while (len && (at[len - 1] == '.' || at[len - 1] == '-' ||
+		       (at[len - 1] == ':' && (len < 2 || at[len - 2] != ':'))))
+		len--;
+	return ends_at(s, at + len) ? len : 0;
+}
+
+static size_t count(const char *text, size_t len, char c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == c;
+	return n;
+}
+
 size_t pp_scrub_try_colons(struct pp_scrub_text *s, const char *at)
 {
-	size_t len = 0, colons = 0, dashes = 0, n;
+	size_t len = run_length(s, at), colons = count(at, len, ':'), n;
 
 	/* "a::b::" is no address, so neither is its end. */
 	if (at - s->start > 1 && at[-1] == ':' && at[-2] == ':')
 		return 0;
-	while (at + len < s->end && len < RUN_MAX &&
-	       (pp_scrub_digit(at[len]) >= 0 || pp_scrub_is_one_of(at[len], ":.-"))) {
-		colons += at[len] == ':';
-		dashes += at[len] == '-';
-		len++;
-	}
-	if (len == RUN_MAX || !len)
-		return 0;
-	if (dashes >= 5 && !colons && ends_at(s, at + len))
+	if (!colons && count(at, len, '-') >= 5)
 		return try_bytes(s, at, len, '-');
-	/* the end of a sentence, or "address: ..." */
-	while (len && (at[len - 1] == '.' || at[len - 1] == '-' ||
-		       (at[len - 1] == ':' && (len < 2 || at[len - 2] != ':'))))
-		colons -= at[--len] == ':';
-	if (colons < 2 || !ends_at(s, at + len))
+	if (colons < 2)
 		return 0;
 	n = try_bytes(s, at, len, ':');
 	if (!n)
@@ -260,34 +273,49 @@ static bool private_network(uint32_t a)
 	return a >> 24 == 10 || a >> 20 == 0xac1 || a >> 16 == 0xc0a8;
 }
 
-size_t pp_scrub_try_ipv4(struct pp_scrub_text *s, const char *at)
+/* Four numbers with dots at @at; the length, or 0. */
+static size_t dotted(const struct pp_scrub_text *s, const char *at, uint32_t *ret)
 {
-	char before = at > s->start ? at[-1] : ' ', text[16];
+	char text[16];
 	struct in_addr a;
-	uint32_t address, to;
-	size_t len = 0, dots = 0;
+	size_t len = 0;
 
-	if (before == '.' || before == '_' || (before == '-' && at - 1 != s->address_end))
-		return 0;
 	while (at + len < s->end && len < sizeof(text) - 1 &&
 	       ((at[len] >= '0' && at[len] <= '9') || at[len] == '.')) {
-		dots += at[len] == '.';
+		text[len] = at[len];
 		len++;
 	}
-	while (len && at[len - 1] == '.') {
+	while (len && at[len - 1] == '.')
 		len--;
-		dots--;
-	}
-	if (dots != 3 || !ends_at(s, at + len) || (at + len < s->end && at[len] == '_'))
-		return 0;
-	memcpy(text, at, len);
 	text[len] = '\0';
-	if (inet_pton(AF_INET, text, &a) != 1)
+	if (inet_pton(AF_INET, text, &a) != 1 || !ends_at(s, at + len))
 		return 0;
-	address = ntohl(a.s_addr);
-	if (!private_network(address) && at + len < s->end && at[len] == '-')
-		return 0;
-	if (s->versions || after_version(s, at))
+	*ret = ntohl(a.s_addr);
+	return len;
+}
+
+/* Part of a version ("5.8-1.1.2.1", "so.1.14.44.0", "1.1.9.0-2"), by what is around it. */
+static bool in_version(const struct pp_scrub_text *s, const char *at, size_t len, uint32_t address)
+{
+	char before = at > s->start ? at[-1] : ' ';
+	char after = at + len < s->end ? at[len] : ' ';
+
+	if (before == '.' || before == '_' || after == '_')
+		return true;
+	/* but "10.0.0.1-10.0.0.9" is a range of addresses */
+	if (before == '-' && at - 1 != s->address_end)
+		return true;
+	if (after == '-' && !private_network(address))
+		return true;
+	return s->versions || after_version(s, at);
+}
+
+size_t pp_scrub_try_ipv4(struct pp_scrub_text *s, const char *at)
+{
+	uint32_t address = 0, to;
+	size_t len = dotted(s, at, &address);
+
+	if (!len || in_version(s, at, len, address))
 		return 0;
 	s->address_end = at + len;
 	to = pp_scrub_ipv4(s->map, address);
@@ -324,26 +352,14 @@ static size_t hash_hex(struct pp_scrub_text *s, const char *at, size_t len)
 	return len;
 }
 
-size_t pp_scrub_try_hex(struct pp_scrub_text *s, const char *at)
+/* A GUID or a MAC address without separators, if it was seen with them. */
+static size_t known_hex(struct pp_scrub_text *s, const char *at, size_t len, uint64_t v)
 {
-	size_t len = 0, skip = 0;
-	uint64_t v = 0;
 	uint8_t mac[6];
 	char text[20];
 
-	if (s->end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
-		skip = 2;
-	while (at + skip + len < s->end && len <= RUN_MAX && pp_scrub_digit(at[skip + len]) >= 0) {
-		v = v << 4 | (uint64_t)pp_scrub_digit(at[skip + len]);
-		len++;
-	}
-	if (!ends_at(s, at + skip + len))
-		return 0;
-	if ((len == 32 || len == 64) && !skip)
-		return hash_hex(s, at, len);
 	if ((len != 12 && len != 16) || !pp_scrub_known(s->map, v))
 		return 0;
-	pp_buf_add(s->out, at, skip);
 	if (len == 16) {
 		v = pp_scrub_guid(s->map, v);
 	} else {
@@ -354,6 +370,29 @@ size_t pp_scrub_try_hex(struct pp_scrub_text *s, const char *at)
 			v = v << 8 | mac[i];
 	}
 	(void)snprintf(text, sizeof(text), "%0*llx", (int)len, (unsigned long long)v);
-	put(s, text, at + skip, len);
-	return skip + len;
+	put(s, text, at, len);
+	return len;
+}
+
+size_t pp_scrub_try_hex(struct pp_scrub_text *s, const char *at)
+{
+	bool prefix = s->end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
+	const char *digits = prefix ? at + 2 : at;
+	size_t len = 0, before = s->out->len;
+	uint64_t v = 0;
+
+	while (digits + len < s->end && len <= RUN_MAX && pp_scrub_digit(digits[len]) >= 0)
+		v = v << 4 | (uint64_t)pp_scrub_digit(digits[len++]);
+	if (!ends_at(s, digits + len))
+		return 0;
+	if ((len == 32 || len == 64) && !prefix)
+		return hash_hex(s, at, len);
+	if (prefix)
+		pp_buf_add(s->out, at, 2);
+	len = known_hex(s, digits, len, v);
+	if (!len) {
+		s->out->len = before;
+		return 0;
+	}
+	return len + (prefix ? 2 : 0);
 }

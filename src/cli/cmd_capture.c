@@ -2,7 +2,6 @@
 /*
  * A recording of this node: what the collectors read, so that it can be examined elsewhere.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "bundle/capture.h"
@@ -76,12 +75,8 @@ int pp_cmd_capture(const struct pp_args *args)
 	pp_capture_complete(s.src);
 	r = pp_capture_write(s.node, s.record, &options, &captured, &err);
 	if (r)
-		return pp_session_close(&s, pp_complain(args,
-							r == -EINTR ? PP_EXIT_INTERRUPTED
-							: r == -EINVAL || r == -EEXIST
-								? PP_EXIT_USAGE
-								: PP_EXIT_INTERNAL,
-							"%s", err.text));
+		return pp_session_close(&s,
+					pp_complain(args, pp_exit_of_writing(r), "%s", err.text));
 	report(&s, &captured, options.scrub);
 	return pp_session_close(&s, PP_EXIT_PASS);
 }

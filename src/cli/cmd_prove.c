@@ -6,15 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "bundle/bundle.h"
+#include "bundle/capture.h"
 #include "cli/interrupt.h"
 #include "cli/proof.h"
 #include "base/banned.h"
-
-enum { MAX_DOCUMENT = 64 << 20, HOST_BYTES = 64 };
 
 static void gates_json(struct pp_out *o, const struct pp_gates *g)
 {
@@ -116,49 +112,28 @@ static int result_document(struct pp_session *s, const struct pp_proof *p, char 
 	return r;
 }
 
-/* Label of the node in the bundle's name: its own, or what was replayed is nobody here. */
-static const char *host_label(const struct pp_session *s, char host[HOST_BYTES])
-{
-	(void)snprintf(host, HOST_BYTES, "node");
-	if (pp_source_mode(s->src) == PP_SOURCE_LIVE && !gethostname(host, HOST_BYTES - 1))
-		host[HOST_BYTES - 1] = '\0';
-	host[strcspn(host, "/")] = '\0';
-	return host;
-}
-
 static int write_bundle(struct pp_session *s, const struct pp_proof *p)
 {
-	struct pp_buf PP_AUTO_BUF facts = PP_BUF(MAX_DOCUMENT);
-	struct pp_json j = PP_JSON(&facts, true);
 	char *PP_AUTO_FREE result = NULL;
-	char host[HOST_BYTES], stamp[20], chosen[HOST_BYTES + 64];
-	const char *path = pp_args_get(s->args, "output");
-	struct pp_bundle_options options = {.host = host_label(s, host),
-					    .force = pp_args_has(s->args, "force"),
-					    .created = s->node->started,
-					    .stopped = pp_interrupted};
-	struct pp_bundle_written written;
+	struct pp_bundle_file file = {.path = "result.json"};
+	const struct pp_capture_options options = {.path = pp_args_get(s->args, "output"),
+						   .force = pp_args_has(s->args, "force"),
+						   .stopped = pp_interrupted,
+						   .files = &file,
+						   .n_files = 1};
+	struct pp_captured captured;
 	struct pp_error err = {0};
 	int r = result_document(s, p, &result);
 
-	pp_json_object(&j, NULL);
-	pp_json_str(&j, "schema", "peerpath.facts/1");
-	pp_node_write_facts(&j, "facts", s->node);
-	pp_json_end_object(&j);
-	r = r ? r : facts.failed;
 	if (r)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: %s", strerrordesc_np(-r));
-	(void)snprintf(chosen, sizeof(chosen), "peerpath-%s-%s.tar.zst", host,
-		       pp_clock_stamp(s->node->started, stamp, sizeof(stamp)));
-	path = path ? path : chosen;
-	const struct pp_bundle_file files[] = {{"facts.json", facts.data, facts.len},
-					       {"result.json", result, strlen(result)}};
-	const struct pp_bundle_content content = {s->record, files, PP_ARRAY_LEN(files)};
-
-	r = pp_bundle_write(path, &content, &options, &written, &err);
+	file.data = result;
+	file.len = strlen(result);
+	pp_capture_complete(s->src);
+	r = pp_capture_write(s->node, s->record, &options, &captured, &err);
 	if (r)
-		return pp_complain(s->args, PP_EXIT_INTERNAL, "%s", err.text);
-	pp_out_str(s->out, "bundle", "bundle", path);
+		return pp_complain(s->args, pp_exit_of_writing(r), "%s", err.text);
+	pp_out_str(s->out, "bundle", "bundle", captured.path);
 	return 0;
 }
 

@@ -141,3 +141,16 @@ int pp_exit_of(const struct pp_args *args, enum pp_verdict v)
 		return PP_EXIT_PASS;
 	return codes[v];
 }
+
+int pp_exit_of_writing(int error)
+{
+	switch (error) {
+	case -EINTR:
+		return PP_EXIT_INTERRUPTED;
+	case -EEXIST:
+	case -EINVAL:
+		return PP_EXIT_USAGE;
+	default:
+		return PP_EXIT_INTERNAL;
+	}
+}

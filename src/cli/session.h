@@ -34,6 +34,9 @@ int pp_session_close(struct pp_session *s, int code);
 /* Exit code of a verdict; --fail-on=fail lets degraded pass where the verb has that option. */
 int pp_exit_of(const struct pp_args *args, enum pp_verdict v);
 
+/* Exit code of a bundle that could not be written (a negative errno). */
+int pp_exit_of_writing(int error);
+
 /* One line on stderr: "peerpath VERB: text". Returns @code. */
 int pp_complain(const struct pp_args *args, int code, const char *fmt, ...) PP_PRINTF(3, 4);
 
