@@ -3,8 +3,8 @@
 """Taking away a file or a privilege never makes a verdict better.
 
 From a replayed machine each file, link, directory, answer and member of an answer is removed in
-turn, and each file, link and directory is made unreadable; then whole privileges go. After each,
-`prove` is asked again. The verdicts of the unchanged machine are what the others are held
+turn, and each file, link and directory tree is made unreadable; then whole privileges go. After
+each, `prove` is asked again. The verdicts of the unchanged machine are what the others are held
 against: no gate and no overall verdict may be better. A `fail` may become `unknown`, since what
 proved it is gone; nothing that was not `pass` may become `pass`.
 """
@@ -28,6 +28,23 @@ MACHINES = [
     ("good2", ("acs-redirect",), "degraded", False),
     ("good2", ("no-rdma-device",), "fail", False),
 ]
+# Without these a machine cannot have been seen to be good: what is left must not pass.
+NEEDED = {
+    "answers/cuda.json removed",
+    "answers/cuda.json timeout",
+    "answers/nvml.json removed",
+    "answers/nvml.json timeout",
+    "answers/verbs.json removed",
+    "answers/devices.json removed",
+    "every config cut to 64",
+    "everything in /sys denied",
+    "everything in /proc denied",
+    "/sys/class/infiniband/ denied",
+    "/sys/devices/pci0000:15/ denied",
+    "/sys/kernel/iommu_groups/ denied",
+    "/sys/module/ denied",
+    "/proc/kallsyms removed",
+}
 
 
 class Copy:
@@ -185,7 +202,8 @@ def cases(top, thorough):
         yield f"{name} removed", lambda c, n=name: c.without(f"{c.top}/raw{n}")
     for name in dirs:
         yield f"{name}/ removed", lambda c, n=name: c.without(f"{c.top}/raw{n}")
-        yield f"{name}/ denied", lambda c, n=name: c.denied(n)
+        below = [n for n in files + dirs if n == name or n.startswith(name + "/")]
+        yield f"{name}/ denied", lambda c, b=below: c.denied(*b)
     if thorough:
         for name in files:
             yield f"{name} denied", lambda c, n=name: c.denied(n)
@@ -217,6 +235,8 @@ def examine(work, preset, faults, expected, thorough):
     if expected and before["overall"] != expected:
         failures.append(f"{name} unchanged: {before['overall']}, expected {expected}")
     todo = list(cases(first.top, thorough))
+    missing = NEEDED - {case[0] for case in todo} if thorough else ()
+    failures += [f"{name}: no case '{m}'" for m in missing]
     copies.put(first)
     worse = 0
 
@@ -233,6 +253,8 @@ def examine(work, preset, faults, expected, thorough):
         except (AssertionError, ValueError, KeyError) as e:
             return [f"{name}: {case[0]}: {e}"], False
         found = [f"{name}: {case[0]}: {b}" for b in better(before, after)]
+        if case[0] in NEEDED and after["overall"] == "pass":
+            found.append(f"{name}: {case[0]}: still passes")
         return found, after != before
 
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
