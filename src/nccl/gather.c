@@ -166,11 +166,14 @@ void pp_nccl_gather_channel(struct pp_nccl_said *s)
 void pp_nccl_gather_rings(struct pp_nccl_said *s)
 {
 	struct pp_nccl_process *p = process_at(s);
+	struct pp_nccl_member *m;
 
 	/* GDR 1 is also printed where no network is used: only 0 says something */
 	if (s->event->kind != PP_NCCL_RINGS_GDR || s->event->field[1].value || !p->last_member)
 		return;
-	member_at(s->job, p->last_member - 1)->rings_without_gdr = true;
+	m = member_at(s->job, p->last_member - 1);
+	m->rings_without_gdr = true;
+	m->rings = pp_nccl_job_here(s->job);
 }
 
 static void mark(struct pp_nccl_job *job, struct pp_nccl_place *place)

@@ -90,7 +90,7 @@ static void seat_member(struct pp_nccl_group *g, const struct pp_nccl_job *job,
 	c->mnnvl |= m->mnnvl;
 	if (m->rings_without_gdr && !c->failed_rings) {
 		c->failed_rings = true;
-		c->rings = m->place;
+		c->rings = m->rings;
 	}
 	if (!s)
 		return;

@@ -52,9 +52,9 @@ struct pp_nccl_member { /* one rank of one communicator, as its process printed 
 	uint32_t rank, n_ranks, n_nodes, local_ranks; /* n_nodes, local_ranks: 0 unknown */
 	uint64_t id;				      /* commId, 0 unknown */
 	bool mnnvl, complete, over, rings_without_gdr;
-	uint32_t comm;	   /* set when grouped */
-	uint32_t previous; /* of the same process, index + 1 */
-	struct pp_nccl_place place;
+	uint32_t comm;			   /* set when grouped */
+	uint32_t previous;		   /* of the same process, index + 1 */
+	struct pp_nccl_place place, rings; /* rings: where they were said to be without GDR */
 };
 
 struct pp_nccl_pointer { /* the newest member behind a pointer */

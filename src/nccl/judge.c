@@ -149,7 +149,10 @@ static bool refuted_by_ends(struct pp_nccl_case *c)
 		comm = pp_nccl_group_comm(c->group, i);
 		if (!comm->failed_rings || !pp_nccl_spans_hosts(comm))
 			continue;
+		/* said over all ranks: the ends that lack it may be another rank's */
 		pp_nccl_because(c, comm->rings, "the library says of the rings: GDR 0");
+		if (c->j->path == PP_NCCL_PATH_GDR)
+			c->j->path = PP_NCCL_PATH_MIXED;
 		return true;
 	}
 	return n->socket || n->staged || n->nvlink || n->ll;

@@ -90,17 +90,16 @@ static size_t match_word(const char *pattern, struct pp_nccl_span rest)
 	return n;
 }
 
-/* SIZE_MAX: what follows in the pattern is not in the text. */
+/* Up to the next piece of the pattern, its blanks included. SIZE_MAX: it is not in the text. */
 static size_t match_text(const char *pattern, struct pp_nccl_span rest)
 {
 	char piece[64];
 	const char *found;
-	size_t n, blank;
+	size_t n;
 
 	if (!*pattern || *pattern == '*')
 		return rest.len;
-	blank = *pattern == ' ';
-	n = literal_len(pattern + blank) + blank;
+	n = strcspn(pattern, "%~*");
 	if (!n || n >= sizeof(piece))
 		return SIZE_MAX;
 	memcpy(piece, pattern, n);
