@@ -53,6 +53,12 @@ unsigned int pp_out_width(const struct pp_out *o)
 	return o->width;
 }
 
+void pp_out_limit_width(struct pp_out *o, unsigned int most)
+{
+	if (o->width > most)
+		o->width = most;
+}
+
 struct pp_json *pp_out_json(struct pp_out *o)
 {
 	return o->is_json ? &o->json : NULL;

@@ -36,6 +36,8 @@ struct pp_out *pp_out_free(struct pp_out *o); /* returns NULL */
 
 bool pp_out_is_json(const struct pp_out *o);
 unsigned int pp_out_width(const struct pp_out *o);
+/* For a page that is read as prose: no wider than @most from now on. */
+void pp_out_limit_width(struct pp_out *o, unsigned int most);
 /* The JSON writer, for layers that write records of their own; NULL in text mode. */
 struct pp_json *pp_out_json(struct pp_out *o);
 

@@ -65,6 +65,7 @@ int pp_cmd_check(const struct pp_args *args);
 int pp_cmd_nccl(const struct pp_args *args);
 int pp_cmd_prove(const struct pp_args *args);
 int pp_cmd_capture(const struct pp_args *args);
+int pp_cmd_explain(const struct pp_args *args);
 int pp_cmd_bundle(const struct pp_args *args);
 int pp_cmd_completion(const struct pp_args *args);
 int pp_cmd_help(const struct pp_args *args);

@@ -69,6 +69,14 @@ static const struct pp_option check_options[] = {
 	{NULL},
 };
 
+static const struct pp_option explain_options[] = {
+	{"check", 0, NULL, "show what each fact that was looked at says", NULL},
+	{"no-node", 0, NULL, "judge by the text alone", NULL},
+	{"all", 'a', NULL, "every cause in full, not the first three", NULL},
+	{"rules", 0, "DIR", "take known problems from DIR alone", NULL},
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
@@ -105,6 +113,11 @@ const struct pp_verb pp_verbs[] = {
 	 "input. Proven needs the connection lines of every rank and checked results of large\n"
 	 "messages; everything else is refuted or unproven, with file and line.",
 	 NULL, 2, UINT_MAX, pp_cmd_nccl},
+	{"explain", "[FILE...|WORDS...]", "error text -> cause, how to decide, fix",
+	 "Reads a log (files, or standard input) or words such as: errno 524 from\n"
+	 "ibv_reg_dmabuf_mr. Names known problems, the most certain first, each with the check\n"
+	 "that decides, the fix and its reverse. Facts of this node narrow it; nothing is run.",
+	 explain_options, 0, 4096, pp_cmd_explain},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
 	 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help},

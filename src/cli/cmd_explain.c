@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * peerpath explain: text of a log, or words on the command line, to causes. Read-only: facts come
+ * from the collectors, no command is run.
+ */
+#include "cli/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/input.h"
+#include "cli/interrupt.h"
+#include "base/banned.h"
+
+struct explaining {
+	const struct pp_args *args;
+	struct pp_session s;
+	struct pp_known_set *known;
+	struct pp_explain *reader;
+	struct pp_explanation x;
+	bool words; /* the operands are the text */
+};
+
+static bool is_file(const char *operand)
+{
+	struct stat st;
+
+	return !strcmp(operand, "-") || (!stat(operand, &st) && !S_ISDIR(st.st_mode));
+}
+
+/* Operands are files when each of them is one; else they are the text. */
+static bool are_words(const struct pp_args *args)
+{
+	size_t n = pp_args_operands(args);
+
+	for (size_t i = 0; i < n; i++)
+		if (!is_file(pp_args_operand(args, i)))
+			return true;
+	return false;
+}
+
+static int read_descriptor(struct explaining *e, int fd)
+{
+	char *PP_AUTO_FREE part = malloc(1 << 16);
+	ssize_t n;
+
+	if (!part)
+		return -ENOMEM;
+	while ((n = read(fd, part, 1 << 16))) {
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (pp_interrupted())
+			return -EINTR;
+		if (n > 0)
+			pp_explain_push(e->reader, part, (size_t)n);
+	}
+	pp_explain_push(e->reader, "\n", 1);
+	return 0;
+}
+
+static int read_file(struct explaining *e, const char *file)
+{
+	int PP_AUTO_CLOSE opened = -1, fd = STDIN_FILENO, r;
+	char text[128];
+
+	if (strcmp(file, "-") != 0) {
+		opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		fd = opened;
+	}
+	r = fd < 0 ? -errno : read_descriptor(e, fd);
+	if (r == -EINTR)
+		return PP_EXIT_INTERRUPTED;
+	return r ? pp_complain(e->args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT, "%s: %s",
+			       pp_input_name(file), pp_errno_text(r, text, sizeof(text)))
+		 : 0;
+}
+
+static int read_text(struct explaining *e)
+{
+	size_t n = pp_args_operands(e->args);
+	int code = 0;
+
+	if (!n)
+		return read_file(e, "-");
+	e->words = are_words(e->args);
+	for (size_t i = 0; i < n && !code; i++) {
+		const char *operand = pp_args_operand(e->args, i);
+
+		if (!e->words) {
+			code = read_file(e, operand);
+			continue;
+		}
+		pp_explain_push(e->reader, operand, strlen(operand));
+		pp_explain_push(e->reader, i + 1 < n ? " " : "\n", 1);
+	}
+	return code;
+}
+
+/* Facts of a machine that has nothing to do with RDMA cannot be those of the text. */
+static bool facts_matter(const struct pp_node *n)
+{
+	const struct pp_fact *without = pp_fact_get(n->self, PP_F_RDMA_FUNCTIONS_WITHOUT);
+
+	return pp_fact_int_or(n->self, PP_F_N_HCAS, 0) > 0 ||
+	       (without && without->known && without->list[0]);
+}
+
+static bool asks_facts(const struct pp_explanation *x)
+{
+	for (size_t i = 0; i < x->n; i++) {
+		const struct pp_known *k = x->list[i].known;
+
+		if (k->rule.n_when + k->rule.n_unless + k->n_templates + k->rule.n_show)
+			return true;
+	}
+	return false;
+}
+
+static int narrow(struct explaining *e, struct pp_explain_page *page)
+{
+	const char *given = pp_args_has(e->args, "replay") ? "replay" : "root";
+	bool told = pp_args_has(e->args, "replay") || pp_args_has(e->args, "root");
+	int code;
+
+	page->facts_name = "of no node (--no-node)";
+	if (pp_args_has(e->args, "no-node"))
+		return pp_session_open_output(e->args, &e->s);
+	page->facts_name = "none are needed";
+	if (!told && !asks_facts(&e->x))
+		return pp_session_open_output(e->args, &e->s);
+	code = pp_session_open(e->args, false, &e->s);
+	if (code)
+		return code;
+	page->facts_name = told ? pp_args_get(e->args, given)
+				: "of this node; --no-node when the text is from another one";
+	if (!told && !facts_matter(e->s.node)) {
+		page->facts_name = "not used: this node has no RDMA device, so the text is from "
+				   "another one";
+		return 0;
+	}
+	page->facts = &e->s.node->facts;
+	pp_explanation_done(&e->x);
+	return pp_explain_finish(e->reader, page->facts, &e->x) ? PP_EXIT_INTERNAL : 0;
+}
+
+static void write_all(struct explaining *e, struct pp_explain_page *page)
+{
+	struct pp_out *o = e->s.out;
+
+	page->x = &e->x;
+	page->checks = pp_args_has(e->args, "check");
+	page->all = pp_args_has(e->args, "all");
+	page->one_line = e->x.lines <= 1;
+	pp_out_limit_width(o, 80);
+	pp_out_document(o, "peerpath.explain/1");
+	if (pp_out_is_json(o)) {
+		pp_out_str(o, "facts", NULL, page->facts_name);
+		pp_out_bool(o, "facts_used", NULL, page->facts != NULL);
+		pp_explanation_write(pp_out_json(o), &e->x, page->facts);
+		return;
+	}
+	pp_explain_text(o, page);
+	if (e->words && pp_args_operands(e->args) == 1 && !e->x.n)
+		pp_out_para(o, 0, "There is no file '%s': it was taken as text.",
+			    pp_args_operand(e->args, 0));
+}
+
+static int explain(struct explaining *e)
+{
+	struct pp_explain_page page = {0};
+	struct pp_error err = {0};
+	int code;
+
+	if (pp_known_load(pp_args_get(e->args, "rules"), &e->known, &err))
+		return pp_complain(e->args, PP_EXIT_INPUT, "%s", err.text);
+	if (pp_explain_new(e->known, &e->reader))
+		return pp_complain(e->args, PP_EXIT_INTERNAL, "out of memory");
+	code = read_text(e);
+	if (code)
+		return code;
+	if (pp_explain_finish(e->reader, NULL, &e->x))
+		return pp_complain(e->args, PP_EXIT_INTERNAL, "out of memory");
+	code = narrow(e, &page);
+	if (code)
+		return code;
+	write_all(e, &page);
+	return (int)pp_explanation_exit(&e->x);
+}
+
+int pp_cmd_explain(const struct pp_args *args)
+{
+	struct explaining e = {.args = args};
+	int code;
+
+	if (pp_args_has(args, "no-node") &&
+	    (pp_args_has(args, "check") || pp_args_has(args, "replay") ||
+	     pp_args_has(args, "root")))
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "--no-node excludes --check, --replay and --root");
+	pp_interrupt_catch();
+	code = explain(&e);
+	pp_explanation_done(&e.x);
+	code = pp_session_close(&e.s, code);
+	pp_explain_free(e.reader);
+	pp_known_free(e.known);
+	return code;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page that peerpath explain prints.
+ */
+#ifndef PP_CLI_EXPLAIN_H
+#define PP_CLI_EXPLAIN_H
+
+#include "cli/session.h"
+#include "judge/explain.h"
+
+struct pp_explain_page {
+	const struct pp_explanation *x;
+	const struct pp_facts *facts; /* NULL: none were used */
+	const char *facts_name;	      /* whose, or why none; never NULL */
+	bool checks;		      /* show what the facts say to each condition */
+	bool all;		      /* every diagnosis in full */
+	bool one_line;		      /* the text is one line: its number says nothing */
+};
+
+void pp_explain_text(struct pp_out *o, const struct pp_explain_page *p);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/explain.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+enum { INDENT = 12, IN_FULL = 3 };
+
+static void row(struct pp_out *o, const char *label, const char *text)
+{
+	if (text)
+		pp_out_para(o, INDENT, "   %-8s %s", label, text);
+}
+
+static void evidence(struct pp_out *o, const struct pp_explain_page *p,
+		     const struct pp_seen_line *s)
+{
+	char label[32], times[40] = "", rank[24] = "";
+
+	if (p->one_line)
+		(void)snprintf(label, sizeof(label), "text");
+	else
+		(void)snprintf(label, sizeof(label), "line %" PRIu64, s->line);
+	if (s->times > 1)
+		(void)snprintf(times, sizeof(times), "  (%" PRIu64 " such lines)", s->times);
+	if (s->stamp.rank >= 0)
+		(void)snprintf(rank, sizeof(rank), "rank %d: ", s->stamp.rank);
+	pp_out_para(o, INDENT, "   %-8s %s%.200s%s", label, rank, s->text, times);
+}
+
+static void condition(struct pp_out *o, const struct pp_explain_page *p,
+		      const struct pp_condition *c, bool excludes, const struct pp_object *of)
+{
+	const struct pp_object *holder =
+		pp_condition_holder(p->facts, of, pp_fact_table[c->fact].kind);
+	const struct pp_fact *fact = pp_fact_get(holder, c->fact);
+	enum pp_truth truth = pp_condition_test(c, p->facts, of, NULL);
+	const char *says = truth == PP_OPEN		    ? "leaves it open"
+			   : (truth == PP_TRUE) == excludes ? "speaks against it"
+							    : "agrees";
+	char value[256];
+
+	if (!fact || !fact->known)
+		pp_out_para(o, INDENT, "   %-8s %s: unknown, %s (%s)", "checked",
+			    pp_fact_table[c->fact].key, says, pp_fact_table[c->fact].how);
+	else
+		pp_out_para(o, INDENT, "   %-8s %s: %s = %s, %s", "checked",
+			    holder ? holder->id : "node", pp_fact_table[c->fact].key,
+			    pp_fact_text(fact, value, sizeof(value)), says);
+}
+
+static void checks(struct pp_out *o, const struct pp_explain_page *p, const struct pp_diagnosis *d)
+{
+	const struct pp_rule *rule = &d->known->rule;
+	char value[256];
+
+	if (!p->checks || !p->facts || !d->of)
+		return;
+	for (unsigned int i = 0; i < rule->n_when; i++)
+		condition(o, p, &rule->when[i], false, d->of);
+	for (unsigned int i = 0; i < rule->n_unless; i++)
+		condition(o, p, &rule->unless[i], true, d->of);
+	for (unsigned int i = 0; i < rule->n_show; i++) {
+		const struct pp_fact *fact = pp_fact_get(
+			pp_condition_holder(p->facts, d->of, pp_fact_table[rule->show[i]].kind),
+			rule->show[i]);
+
+		pp_out_para(o, INDENT, "   %-8s %s = %s", "see also",
+			    pp_fact_table[rule->show[i]].key,
+			    fact ? pp_fact_text(fact, value, sizeof(value)) : "unknown");
+	}
+}
+
+static const char *word(const struct pp_diagnosis *d)
+{
+	if (d->known->kind == PP_KNOWN_HARMLESS)
+		return "harmless";
+	if (d->known->kind == PP_KNOWN_CONSEQUENCE || d->caused)
+		return "consequence";
+	return pp_certainty_name(d->certainty);
+}
+
+static void in_full(struct pp_out *o, const struct pp_explain_page *p, const struct pp_diagnosis *d,
+		    size_t number)
+{
+	const struct pp_known *k = d->known;
+	char head[512];
+
+	(void)snprintf(head, sizeof(head), "%zu. %s: %s", number, word(d), k->rule.title);
+	if (number > 1)
+		pp_out_raw(o, "\n");
+	pp_out_para(o, 3, "%s", head);
+	for (unsigned int i = 0; i < d->n_evidence; i++)
+		evidence(o, p, d->evidence[i]);
+	if (d->caused)
+		pp_out_para(o, INDENT, "   %-8s %s", "follows", d->caused->rule.title);
+	row(o, "why", k->rule.cause);
+	checks(o, p, d);
+	row(o, "decide", k->rule.decide);
+	pp_out_para(o, INDENT + 2, "   %-8s $ %s", "", k->rule.next);
+	row(o, "control", k->control);
+	row(o, "fix", k->rule.fix);
+	row(o, "undo", k->rule.reverse);
+	row(o, "not", k->not_text);
+	row(o, "source", k->rule.source);
+	pp_out_para(o, INDENT, "   %-8s %s%s%s", "rule", k->rule.id,
+		    strcmp(k->rule.problem, "-") != 0 ? ", " : "",
+		    strcmp(k->rule.problem, "-") != 0 ? k->rule.problem : "");
+}
+
+static void in_short(struct pp_out *o, const struct pp_explain_page *p,
+		     const struct pp_diagnosis *d, size_t number)
+{
+	char where[40] = "";
+
+	if (!p->one_line)
+		(void)snprintf(where, sizeof(where), ", line %" PRIu64, d->evidence[0]->line);
+	pp_out_para(o, 5, "%2zu. %s: %s (%s%s)", number, word(d), d->known->rule.title,
+		    d->known->rule.id, where);
+}
+
+static void unexplained(struct pp_out *o, const struct pp_explain_page *p)
+{
+	const struct pp_explanation *x = p->x;
+
+	if (!x->unexplained_lines)
+		return;
+	pp_out_para(o, 0, "%s%" PRIu64 " %s like an error, and no rule knows %s:", x->n ? "\n" : "",
+		    x->unexplained_lines, x->unexplained_lines == 1 ? "line reads" : "lines read",
+		    x->unexplained_lines == 1 ? "it" : "them");
+	for (unsigned int i = 0; i < x->n_unexplained && i < 5; i++)
+		evidence(o, p, &x->unexplained[i]);
+	if (x->unexplained_lines > 5)
+		pp_out_para(o, 3, "   ...");
+}
+
+static void nothing(struct pp_out *o, const struct pp_explain_page *p)
+{
+	const struct pp_explanation *x = p->x;
+
+	if (!x->n_formats) {
+		pp_out_para(o, 0,
+			    "Not known: no rule fits this text, and it is no log that is "
+			    "understood here.");
+		pp_out_para(o, 0,
+			    "What helps: the first error of the first rank that failed, with "
+			    "NCCL_DEBUG=INFO; the kernel log of that node (dmesg).");
+		return;
+	}
+	pp_out_para(o, 0, "%s in this %s (%" PRIu64 " lines).",
+		    x->unexplained_lines ? "Not known: no rule fits" : "Nothing wrong was found",
+		    x->formats[0]->rule.title, x->lines);
+}
+
+void pp_explain_text(struct pp_out *o, const struct pp_explain_page *p)
+{
+	const struct pp_explanation *x = p->x;
+	size_t full = p->all ? x->n : IN_FULL;
+	bool more = false;
+
+	if (!x->n)
+		nothing(o, p);
+	for (size_t i = 0; i < x->n; i++) {
+		if (i < full) {
+			in_full(o, p, &x->list[i], i + 1);
+			continue;
+		}
+		if (!more)
+			pp_out_para(o, 0, "\nAlso (--all shows each in full):");
+		more = true;
+		in_short(o, p, &x->list[i], i + 1);
+	}
+	unexplained(o, p);
+	if (x->n)
+		pp_out_para(o, 0, "\nFacts: %s.", p->facts_name);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct pp_derived: what only several lines together say: two ends that differ, an index that
+ * moved, a counter that grew. Each becomes a sentence that rules match like any other line.
+ *
+ *   peerpath: active MTU differs: 1024 and 4096
+ *   peerpath: NCCL version differs: 2.19.3 and 2.20.5
+ *   peerpath: GID moved: ::ffff:192.0.2.5 v2 from index 3 to 8
+ *   peerpath: receive in priority 0 while sending in priority 3
+ */
+#ifndef PP_JUDGE_DERIVED_H
+#define PP_JUDGE_DERIVED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
+
+struct pp_derived_gid {
+	char key[120]; /* device, port, GID, type */
+	unsigned int index;
+};
+
+struct pp_derived {
+	int64_t mtu[2]; /* the first two that differ; 0 none */
+	char version[2][PP_DERIVED_VERSION];
+	struct pp_derived_gid gids[PP_DERIVED_GIDS];
+	unsigned int n_gids;
+	int64_t first[2][8], last[2][8]; /* rx, tx by priority: packets; -1 not seen */
+	uint64_t line[4];		 /* of each sentence: the line that completed it */
+	char sentence[4][PP_DERIVED_SENTENCE];
+};
+
+void pp_derived_init(struct pp_derived *d);
+
+/* Words of which one stands in every line that matters; NULL past the last. */
+const char *pp_derived_word(unsigned int i);
+void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_t line);
+
+/* Sentence @i (0 to 3) and the line that completed it; NULL when it does not hold. */
+const char *pp_derived_sentence(const struct pp_derived *d, unsigned int i, uint64_t *ret_line);
+
+#endif

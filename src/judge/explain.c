@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "judge/explain_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/banned.h"
+
+static void on_line(void *arg, const char *text, size_t len, uint64_t line);
+
+int pp_explain_new(const struct pp_known_set *known, struct pp_explain **ret)
+{
+	struct pp_explain *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	e->known = known;
+	e->lines = malloc(sizeof(*e->lines));
+	e->hits = calloc(1, sizeof(*e->hits));
+	e->fields = calloc(1, sizeof(*e->fields));
+	e->seen = calloc(known->n_signatures + 1, sizeof(*e->seen));
+	e->stamp = calloc(known->n_signatures + 1, sizeof(*e->stamp));
+	e->driver = calloc(known->n + 1, sizeof(*e->driver));
+	if (!e->lines || !e->hits || !e->fields || !e->seen || !e->stamp || !e->driver) {
+		pp_explain_free(e);
+		return -ENOMEM;
+	}
+	pp_lines_init(e->lines, on_line, e);
+	pp_derived_init(&e->derived);
+	*ret = e;
+	return 0;
+}
+
+struct pp_explain *pp_explain_free(struct pp_explain *e)
+{
+	if (!e)
+		return NULL;
+	free(e->lines);
+	free(e->hits);
+	free(e->fields);
+	free(e->seen);
+	free(e->stamp);
+	free(e->driver);
+	free(e);
+	return NULL;
+}
+
+void pp_explain_push(struct pp_explain *e, const char *bytes, size_t len)
+{
+	e->n_bytes += len;
+	pp_lines_push(e->lines, bytes, len);
+}
+
+/* Start and length of what is shown of a line: without the logger's head, cut. */
+static void keep_text(struct pp_seen_line *s, const char *text, size_t len)
+{
+	size_t head = pp_message_prefix(text, len);
+
+	text += head;
+	len -= head;
+	while (len && (*text == ' ' || *text == '\t')) {
+		text++;
+		len--;
+	}
+	if (len >= sizeof(s->text))
+		len = sizeof(s->text) - 1;
+	memcpy(s->text, text, len);
+	s->text[len] = '\0';
+}
+
+static bool earlier(const struct pp_stamp *a, const struct pp_stamp *b)
+{
+	if (a->time_us >= 0 && b->time_us >= 0)
+		return a->time_us < b->time_us;
+	return a->boot_us >= 0 && b->boot_us >= 0 && a->boot_us < b->boot_us;
+}
+
+static void note(struct pp_seen_line *s, const struct pp_line *line, uint64_t number,
+		 const struct pp_stamp *stamp)
+{
+	if (!s->times || earlier(stamp, &s->stamp)) {
+		s->line = number;
+		s->stamp = *stamp;
+		keep_text(s, line->text, line->len);
+	}
+	s->times++;
+}
+
+static void keep_driver(struct pp_explain *e, unsigned int owner, const struct pp_line *line)
+{
+	const struct pp_fields *f = line->fields;
+
+	if (e->driver[owner][0] || !e->known->list[owner].n_templates)
+		return;
+	if (!line->has_fields)
+		pp_fields_read(line->text, line->len, line->fields);
+	if (f->n[PP_FIELD_DRIVER])
+		(void)snprintf(e->driver[owner], sizeof(e->driver[owner]), "%.31s",
+			       f->words[PP_FIELD_DRIVER][0]);
+}
+
+static bool in_clue(const struct pp_clue *c, unsigned int signature)
+{
+	return signature >= c->first && signature < c->first + c->n;
+}
+
+/* What the signatures of one line came to. */
+struct outcome {
+	unsigned int owners[PP_KNOWN_NAMES];
+	unsigned int n_owners;
+	bool alarm;
+};
+
+static void signature_fits(struct pp_explain *e, unsigned int signature, struct pp_line *line,
+			   uint64_t number, const struct pp_stamp *stamp, struct outcome *o)
+{
+	unsigned int owner = e->known->owner[signature];
+	const struct pp_known *k = &e->known->list[owner];
+
+	note(&e->seen[signature], line, number, stamp);
+	if (!in_clue(&k->match, signature))
+		return;
+	keep_driver(e, owner, line);
+	if (k->kind == PP_KNOWN_ALARM)
+		o->alarm = true;
+	else if (k->kind != PP_KNOWN_FORMAT && o->n_owners < PP_KNOWN_NAMES)
+		o->owners[o->n_owners++] = owner;
+}
+
+/* @literal was found: the signatures that are anchored on it, each once a line. */
+static void test_anchored(struct pp_explain *e, unsigned int literal, struct pp_line *line,
+			  uint64_t number, struct pp_stamp *stamp, bool *stamped, struct outcome *o)
+{
+	const struct pp_known_set *k = e->known;
+
+	for (unsigned int i = k->index[literal]; i < k->index[literal + 1]; i++) {
+		unsigned int signature = k->anchored[i];
+
+		if (e->stamp[signature] == e->tested)
+			continue;
+		e->stamp[signature] = e->tested;
+		if (!pp_signature_test(&k->signatures[signature], line))
+			continue;
+		if (!*stamped)
+			pp_stamp_read(line->text, line->len, stamp);
+		*stamped = true;
+		signature_fits(e, signature, line, number, stamp, o);
+	}
+}
+
+static void complain(struct pp_explain *e, const struct pp_line *line, uint64_t number,
+		     const struct pp_stamp *stamp, const struct outcome *o)
+{
+	struct pp_complaint *c;
+
+	if (e->n_complaints == PP_ARRAY_LEN(e->complaints)) {
+		e->more_complaints += !o->n_owners;
+		return;
+	}
+	c = &e->complaints[e->n_complaints++];
+	note(&c->seen, line, number, stamp);
+	memcpy(c->owners, o->owners, sizeof(c->owners));
+	c->n_owners = o->n_owners;
+}
+
+static void read_derived(struct pp_explain *e, const struct pp_line *line, uint64_t number)
+{
+	for (unsigned int i = 0; i < PP_KNOWN_WATCHED && pp_derived_word(i); i++) {
+		if (!pp_hits_have(line->hits, e->known->watched[i]))
+			continue;
+		pp_derived_read(&e->derived, line->text, line->len, number);
+		return;
+	}
+}
+
+static void on_line(void *arg, const char *text, size_t len, uint64_t number)
+{
+	struct pp_explain *e = arg;
+	struct pp_line line = {text, len, e->hits, e->fields, false};
+	struct pp_stamp stamp = {-1, -1, -1};
+	struct outcome o = {.n_owners = 0};
+	bool stamped = false;
+
+	e->n_lines = number;
+	if (!pp_automaton_scan(e->known->automaton, text, len, e->hits))
+		return;
+	e->tested++;
+	for (unsigned int i = 0; i < e->hits->n; i++)
+		test_anchored(e, e->hits->list[i], &line, number, &stamp, &stamped, &o);
+	if (o.alarm)
+		complain(e, &line, number, &stamp, &o);
+	if (!e->ended)
+		read_derived(e, &line, number);
+}
+
+static void end_text(struct pp_explain *e)
+{
+	uint64_t line = 0, lines;
+	const char *sentence;
+
+	if (e->ended)
+		return;
+	pp_lines_end(e->lines);
+	e->ended = true;
+	lines = e->n_lines;
+	for (unsigned int i = 0; i < PP_ARRAY_LEN(e->derived.sentence); i++) {
+		sentence = pp_derived_sentence(&e->derived, i, &line);
+		if (sentence)
+			on_line(e, sentence, strlen(sentence), line);
+	}
+	e->n_lines = lines;
+}
+
+static bool still_there(const struct pp_explanation *x, const struct pp_known *k)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->list[i].known == k)
+			return true;
+	return false;
+}
+
+static void unexplained(const struct pp_explain *e, struct pp_explanation *x)
+{
+	for (unsigned int i = 0; i < e->n_complaints; i++) {
+		const struct pp_complaint *c = &e->complaints[i];
+		bool explained = false;
+
+		for (unsigned int n = 0; n < c->n_owners; n++)
+			explained |= still_there(x, &e->known->list[c->owners[n]]);
+		if (explained)
+			continue;
+		x->unexplained_lines++;
+		if (x->n_unexplained < PP_UNEXPLAINED)
+			x->unexplained[x->n_unexplained++] = c->seen;
+	}
+	x->unexplained_lines += e->more_complaints;
+}
+
+int pp_explain_finish(struct pp_explain *e, const struct pp_facts *facts,
+		      struct pp_explanation *ret)
+{
+	struct pp_explanation x = {0};
+	size_t kept;
+
+	end_text(e);
+	x.list = calloc(e->known->n + 1, sizeof(*x.list));
+	if (!x.list)
+		return -ENOMEM;
+	for (size_t i = 0; i < e->known->n; i++) {
+		const struct pp_known *k = &e->known->list[i];
+
+		if (k->kind == PP_KNOWN_ALARM)
+			continue;
+		if (k->kind != PP_KNOWN_FORMAT)
+			x.n += pp_explain_candidate(e, k, facts, &x.list[x.n]);
+		else if (x.n_formats < PP_UNEXPLAINED && pp_explain_seen(e, &k->match))
+			x.formats[x.n_formats++] = k;
+	}
+	kept = x.n;
+	unexplained(e, &x);
+	pp_explain_rank(x.list, &kept);
+	x.n = kept;
+	x.lines = e->n_lines;
+	x.bytes = e->n_bytes;
+	*ret = x;
+	return 0;
+}
+
+void pp_explanation_done(struct pp_explanation *x)
+{
+	free(x->list);
+	*x = (struct pp_explanation){0};
+}
+
+enum pp_exit pp_explanation_exit(const struct pp_explanation *x)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->list[i].known->kind != PP_KNOWN_HARMLESS)
+			return PP_EXIT_BAD;
+	if (x->unexplained_lines)
+		return PP_EXIT_UNKNOWN;
+	return x->n || x->n_formats ? PP_EXIT_PASS : PP_EXIT_UNKNOWN;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of struct pp_explain, for the files that fill and rank it.
+ */
+#ifndef PP_JUDGE_EXPLAIN_STATE_H
+#define PP_JUDGE_EXPLAIN_STATE_H
+
+#include "judge/derived.h"
+#include "judge/explain.h"
+
+/* A complaint, and the problems whose lines fit it: they may still drop out. */
+struct pp_complaint {
+	struct pp_seen_line seen;
+	unsigned int owners[PP_KNOWN_NAMES];
+	unsigned int n_owners;
+};
+
+struct pp_explain {
+	const struct pp_known_set *known;
+	struct pp_lines *lines;
+	struct pp_hits *hits;
+	struct pp_fields *fields;
+	struct pp_seen_line *seen; /* by signature; times 0: never */
+	uint64_t *stamp;	   /* by signature: number of the line that it was tested on */
+	char (*driver)[32];	   /* by problem: driver that its first line names */
+	struct pp_complaint complaints[4 * PP_UNEXPLAINED];
+	unsigned int n_complaints;
+	uint64_t more_complaints; /* beyond those, with nothing that fits */
+	struct pp_derived derived;
+	uint64_t n_lines, n_bytes, tested;
+	bool ended;
+};
+
+/* The candidates with their certainty, unranked; also called once per problem. */
+bool pp_explain_candidate(const struct pp_explain *e, const struct pp_known *k,
+			  const struct pp_facts *facts, struct pp_diagnosis *ret);
+/* Beaten ones out, certainty where causes compete, consequences, order. */
+void pp_explain_rank(struct pp_diagnosis *list, size_t *n);
+
+/* The earliest line that fits the clue; NULL none. */
+const struct pp_seen_line *pp_explain_seen(const struct pp_explain *e, const struct pp_clue *clue);
+
+#endif

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "facts_text.h"
+
+#include <dirent.h>
+
+#include "judge/explain.h"
+#include "judge/textfile.h"
+
+static const char shipped[] = PEERPATH_SOURCE_DATADIR "/explain";
+static const char miss_mark[] = "--- near miss\n";
+
+struct reading {
+	struct pp_explain *e;
+	struct pp_explanation x;
+};
+
+static int load(void **state)
+{
+	struct pp_known_set *known = NULL;
+	struct pp_error err = {0};
+
+	if (pp_known_load(shipped, &known, &err))
+		fail_msg("%s", err.text);
+	*state = known;
+	return 0;
+}
+
+static int unload(void **state)
+{
+	pp_known_free(*state);
+	return 0;
+}
+
+static void explain_n(const struct pp_known_set *known, const char *text, size_t len,
+		      const struct pp_facts *facts, struct reading *r)
+{
+	assert_int_equal(pp_explain_new(known, &r->e), 0);
+	pp_explain_push(r->e, text, len);
+	assert_int_equal(pp_explain_finish(r->e, facts, &r->x), 0);
+}
+
+static void explain(const struct pp_known_set *known, const char *text,
+		    const struct pp_facts *facts, struct reading *r)
+{
+	explain_n(known, text, strlen(text), facts, r);
+}
+
+static void done(struct reading *r)
+{
+	pp_explanation_done(&r->x);
+	pp_explain_free(r->e);
+}
+
+static const struct pp_diagnosis *find(const struct reading *r, const char *id)
+{
+	for (size_t i = 0; i < r->x.n; i++)
+		if (!strcmp(r->x.list[i].known->rule.id, id))
+			return &r->x.list[i];
+	return NULL;
+}
+
+static const char *first(const struct reading *r)
+{
+	return r->x.n ? r->x.list[0].known->rule.id : "(none)";
+}
+
+/* One file a rule: the rule stands first; after the mark, a text in which it must not stand. */
+static void check_fixture(const struct pp_known_set *known, const char *dir, const char *name)
+{
+	struct pp_buf PP_AUTO_BUF text = PP_BUF(65536);
+	struct pp_error err = {0};
+	char path[1024], id[128];
+	struct reading r;
+	char *miss;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	(void)snprintf(id, sizeof(id), "%.*s", (int)(strlen(name) - 4), name);
+	if (pp_textfile_read(path, &text, &err))
+		fail_msg("%s", err.text);
+	if (!pp_known_find(known, id))
+		fail_msg("%s: there is no such rule", name);
+	miss = strstr(text.data, miss_mark);
+	if (!miss)
+		fail_msg("%s has no near miss", name);
+	explain_n(known, text.data, (size_t)(miss - text.data), NULL, &r);
+	if (strcmp(first(&r), id) != 0)
+		fail_msg("%s: %s stands first", name, first(&r));
+	done(&r);
+	explain(known, miss + strlen(miss_mark), NULL, &r);
+	if (find(&r, id))
+		fail_msg("%s: found in its near miss", name);
+	done(&r);
+}
+
+static void test_fixtures(void **state)
+{
+	const char *top = getenv("PP_TEST_DIR");
+	unsigned int n = 0;
+	char dir[512];
+	struct dirent *e;
+	DIR *d;
+
+	(void)snprintf(dir, sizeof(dir), "%s/../fixtures/explain", top ? top : ".");
+	d = opendir(dir);
+	assert_non_null(d);
+	while ((e = readdir(d))) {
+		if (strlen(e->d_name) < 5 || strcmp(e->d_name + strlen(e->d_name) - 4, ".txt") != 0)
+			continue;
+		check_fixture(*state, dir, e->d_name);
+		n++;
+	}
+	(void)closedir(d);
+	assert_true(n >= 18);
+}
+
+/* P1 to P15, each the problem of a rule that has a fixture. */
+static void test_every_problem_has_a_fixture(void **state)
+{
+	const struct pp_known_set *known = *state;
+	const char *top = getenv("PP_TEST_DIR");
+	char path[1024], want[8];
+
+	for (unsigned int p = 1; p <= 15; p++) {
+		bool found = false;
+
+		(void)snprintf(want, sizeof(want), "P%u", p);
+		for (size_t i = 0; i < known->n && !found; i++) {
+			const struct pp_rule *rule = &known->list[i].rule;
+			const char *at = rule->problem ? strstr(rule->problem, want) : NULL;
+			FILE *f;
+
+			if (!at || (at[strlen(want)] && at[strlen(want)] != ' '))
+				continue;
+			(void)snprintf(path, sizeof(path), "%s/../fixtures/explain/%s.txt",
+				       top ? top : ".", rule->id);
+			f = fopen(path, "r");
+			found = f != NULL;
+			if (f)
+				(void)fclose(f);
+		}
+		if (!found)
+			fail_msg("no fixture for %s", want);
+	}
+}
+
+static const char efault[] =
+	"n1:1:2 [0] NCCL WARN Call to ibv_reg_mr failed with error Bad address\n";
+
+/* One errno, five causes: the facts of the node choose. */
+static void test_facts_choose(void **state)
+{
+	static const struct {
+		const char *where[3], *value[3], *rule;
+		enum pp_certainty certainty;
+	} rows[] = {
+		{{"nvidia_peermem.loaded", "nv_peer_mem.loaded"},
+		 {"no", "no"},
+		 "peermem-missing",
+		 PP_CERTAIN},
+		{{"nvidia_peermem.loaded", "nvidia_peermem.client"},
+		 {"yes", "no"},
+		 "peermem-not-registered",
+		 PP_CERTAIN},
+		{{"nvidia_peermem.loaded", "0000:01:00.0 gpu.bar1_free_bytes"},
+		 {"yes", "1048576"},
+		 "bar1-exhausted-peermem",
+		 PP_CERTAIN},
+		{{"nvidia_peermem.loaded", "0000:01:00.0 gpu.name"},
+		 {"yes", "NVIDIA GeForce RTX 4090"},
+		 "geforce-gpu",
+		 PP_LIKELY},
+		{{"nvidia_peermem.loaded", "torch.alloc_conf"},
+		 {"yes", "expandable_segments:True"},
+		 "vmm-memory",
+		 PP_LIKELY},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct machine m;
+		struct reading r;
+
+		machine_init(&m);
+		for (size_t k = 0; k < 3 && rows[i].where[k]; k++)
+			machine_set(&m, rows[i].where[k], rows[i].value[k]);
+		explain(*state, efault, &m.facts, &r);
+		assert_string_equal(first(&r), rows[i].rule);
+		assert_int_equal(r.x.list[0].certainty, rows[i].certainty);
+		done(&r);
+		machine_done(&m);
+	}
+}
+
+/* What is not known keeps a cause open; it never makes one more certain. */
+static void test_unknown_keeps_open(void **state)
+{
+	struct machine m;
+	struct reading r;
+
+	machine_init(&m);
+	machine_set(&m, "nvidia_peermem.loaded", "? permission denied");
+	explain(*state, efault, &m.facts, &r);
+	assert_string_equal(first(&r), "peermem-missing");
+	assert_int_equal(r.x.list[0].certainty, PP_LIKELY);
+	assert_int_equal(r.x.list[0].facts, PP_OPEN);
+	done(&r);
+	machine_done(&m);
+}
+
+/* The limit of this process is unlimited: what remains is no memlock problem. */
+static void test_excludes(void **state)
+{
+	static const char text[] = "ibv_reg_mr failed with error Cannot allocate memory\n";
+	struct machine m;
+	struct reading r;
+
+	machine_init(&m);
+	explain(*state, text, &m.facts, &r);
+	assert_string_equal(first(&r), "memlock-small");
+	done(&r);
+	machine_set(&m, "limits.memlock_bytes", "-1");
+	explain(*state, text, &m.facts, &r);
+	assert_null(find(&r, "memlock-small"));
+	done(&r);
+	machine_done(&m);
+}
+
+/* A provider of a NIC that this node has is no harmless left-over. */
+static void test_harmless_unless(void **state)
+{
+	static const char text[] =
+		"libibverbs: Warning: couldn't load driver 'libcxgb4-rdmav34.so'\n";
+	struct machine m;
+	struct reading r;
+
+	machine_init(&m);
+	machine_set(&m, "0000:02:00.0 hca.driver", "mlx5_core");
+	explain(*state, text, &m.facts, &r);
+	assert_string_equal(first(&r), "leftover-provider");
+	assert_int_equal(pp_explanation_exit(&r.x), PP_EXIT_PASS);
+	done(&r);
+	machine_set(&m, "0000:03:00.0 hca.driver", "cxgb4");
+	explain(*state, text, &m.facts, &r);
+	assert_null(find(&r, "leftover-provider"));
+	done(&r);
+	machine_done(&m);
+}
+
+/* 12 on one rank, then 5 on all: the flush is a consequence, wherever its line stands. */
+static void test_consequence_stands_last(void **state)
+{
+	static const char text[] =
+		"[2026-01-01 10:00:09] n2:1:2 [0] NCCL WARN NET/IB: Got completion from peer x "
+		"with status=5 opcode=0 len=0 vendor err 249\n"
+		"[2026-01-01 10:00:02] n1:1:2 [0] NCCL WARN NET/IB: Got completion from peer y "
+		"with status=12 opcode=0 len=0 vendor err 129\n";
+	const struct pp_diagnosis *flush;
+	struct reading r;
+
+	explain(*state, text, NULL, &r);
+	assert_string_equal(first(&r), "wc-retry-exceeded");
+	flush = find(&r, "wc-flush");
+	assert_true(flush && flush->caused && !strcmp(flush->caused->rule.id, "wc-retry-exceeded"));
+	done(&r);
+}
+
+/* Two causes by the time in their lines, not by their place in a merged file. */
+static void test_first_in_time(void **state)
+{
+	static const char text[] =
+		"[2026-01-01 10:00:09] n2:1:2 [0] NCCL WARN Call to ibv_reg_mr failed with error "
+		"Bad address\n"
+		"[2026-01-01 10:00:02] n1:1:2 [0] NCCL WARN Call to ibv_create_cq failed with "
+		"error Cannot allocate memory\n";
+	struct reading r;
+
+	explain(*state, text, NULL, &r);
+	assert_string_equal(first(&r), "memlock-small");
+	done(&r);
+}
+
+static void expect_exit(const struct pp_known_set *known, const char *text, enum pp_exit code)
+{
+	struct reading r;
+
+	explain(known, text, NULL, &r);
+	if (pp_explanation_exit(&r.x) != code)
+		fail_msg("exit %d, want %d: %s", (int)pp_explanation_exit(&r.x), (int)code, text);
+	done(&r);
+}
+
+static void test_exit(void **state)
+{
+	expect_exit(*state, "n:1:2 [0] NCCL INFO Using network IB\n", PP_EXIT_PASS);
+	expect_exit(*state, "n:1:2 [0] NCCL WARN Something that nobody has seen\n",
+		    PP_EXIT_UNKNOWN);
+	expect_exit(*state, "It was the best of times, it was the worst of times.\n",
+		    PP_EXIT_UNKNOWN);
+	expect_exit(*state, "", PP_EXIT_UNKNOWN);
+	expect_exit(*state, efault, PP_EXIT_BAD);
+}
+
+/* The same line in every shape that files have. */
+static void test_shapes(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+	} rows[] = {
+#define SHAPE(s) {s, sizeof(s) - 1}
+		SHAPE("NCCL WARN Call to ibv_reg_mr failed with error Bad address"),
+		SHAPE("NCCL WARN Call to ibv_reg_mr failed with error Bad address\r\n"),
+		SHAPE("\033[1;31mNCCL WARN\033[0m Call to ibv_reg_mr failed with \033[4merror Bad"
+		      "\033[0m address\n"),
+		SHAPE("progress 1%\rprogress 2%\rNCCL WARN Call to ibv_reg_mr failed: EFAULT\r"),
+		SHAPE("\0\0\377\376 NCCL WARN Call to ibv_reg_mr failed, errno=14\0\n"),
+		SHAPE("\033]0;title\007[rank3]: ibv_reg_mr returned NULL, errno: 14\n"),
+		SHAPE("ncCl wArN caLl to ibv_reg_mr   faiLed    with   error   bad\taddress"),
+#undef SHAPE
+	};
+	struct reading r;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		explain_n(*state, rows[i].text, rows[i].len, NULL, &r);
+		if (strcmp(first(&r), "peermem-missing") != 0)
+			fail_msg("shape %zu: %s", i, first(&r));
+		done(&r);
+	}
+}
+
+/* A line of 10 MB costs no memory of its size, and what stands in its middle is found. */
+static void test_long_line(void **state)
+{
+	struct pp_explain *e = NULL;
+	struct pp_explanation x;
+	char block[4096];
+
+	memset(block, 'x', sizeof(block));
+	for (size_t i = 60; i < sizeof(block); i += 61)
+		block[i] = ' ';
+	assert_int_equal(pp_explain_new(*state, &e), 0);
+	for (unsigned int i = 0; i < 2560; i++) {
+		pp_explain_push(e, block, sizeof(block));
+		if (i == 1280)
+			pp_explain_push(e, " ibv_reg_mr failed: Bad address ", 32);
+	}
+	assert_int_equal(pp_explain_finish(e, NULL, &x), 0);
+	assert_int_equal(x.lines, 1);
+	assert_true(x.n > 0);
+	assert_string_equal(x.list[0].known->rule.id, "peermem-missing");
+	pp_explanation_done(&x);
+	pp_explain_free(e);
+}
+
+/* A field is its value, not its digits. */
+static void test_fields(void **state)
+{
+	static const struct {
+		const char *text;
+		enum pp_field field;
+		int64_t value;
+	} rows[] = {
+		{"RegisterMemory failed, errno:22 (Invalid argument)", PP_FIELD_ERRNO, 22},
+		{"RC: -22, Error: Invalid argument", PP_FIELD_ERRNO, 22},
+		{"Couldn't allocate MR with error=14", PP_FIELD_ERRNO, 14},
+		{"Bad address [14]", PP_FIELD_ERRNO, 14},
+		{"failed with error Unknown error 524", PP_FIELD_ERRNO, 524},
+		{"returned -ENOMEM", PP_FIELD_ERRNO, 12},
+		{"Got completion from peer x with error 12, opcode 1, vendor err 129",
+		 PP_FIELD_STATUS, 12},
+		{"Got completion from peer x with error 12, opcode 1, vendor err 129",
+		 PP_FIELD_VENDOR, 129},
+		{"Failed status 4: wr_id 0 syndrom 0x51", PP_FIELD_STATUS, 4},
+		{"Failed status 4: wr_id 0 syndrom 0x51", PP_FIELD_VENDOR, 0x51},
+		{"status=IBV_WC_RNR_RETRY_EXC_ERR(13)", PP_FIELD_STATUS, 13},
+		{"Transport retry count exceeded (synd 0x15 vend 0x81)", PP_FIELD_VENDOR, 0x81},
+		{"NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>'", PP_FIELD_XID, 79},
+	};
+	struct pp_fields *f = calloc(1, sizeof(*f));
+
+	(void)state;
+	assert_non_null(f);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		pp_fields_read(rows[i].text, strlen(rows[i].text), f);
+		if (f->n[rows[i].field] != 1 || f->numbers[rows[i].field][0] != rows[i].value)
+			fail_msg("%s of '%s': %u values, first %d", pp_field_name(rows[i].field),
+				 rows[i].text, f->n[rows[i].field],
+				 (int)f->numbers[rows[i].field][0]);
+	}
+	/* In a line about a completion the number behind "error" is no errno. */
+	pp_fields_read("Got completion with error 12", 28, f);
+	assert_int_equal(f->n[PP_FIELD_ERRNO], 0);
+	pp_fields_read("NCCL_IB_HCA=mlx5_0,mlx5_1 x", 27, f);
+	assert_string_equal(f->words[PP_FIELD_ENV][0], "NCCL_IB_HCA:mlx5_0");
+	free(f);
+}
+
+static void refuses(const char *text, const char *reason)
+{
+	struct pp_known_set *k = NULL;
+	struct pp_error err = {0};
+	int r;
+
+	assert_int_equal(pp_known_new(&k), 0);
+	r = pp_known_parse(k, "test", text, strlen(text), &err);
+	if (!r)
+		r = pp_known_finish(k, &err);
+	if (!r || !strstr(err.text, reason))
+		fail_msg("'%s' does not say '%s'", err.text, reason);
+	pp_known_free(k);
+}
+
+static void test_bad_rules(void **state)
+{
+	(void)state;
+	refuses("[a]\nkind = alarm\nmatch = \"x\" nonsense\n", "expected \"text\" or field=value");
+	refuses("[a]\nkind = alarm\nmatch = !\"only what is not\"\n", "no term says");
+	refuses("[a]\nkind = alarm\nmatch = errno=EWRONG\n", "is no value of 'errno'");
+	refuses("[a]\nkind = alarm\nmtach = \"x\"\n", "did you mean 'match'");
+	refuses("[a]\nkind = alarm\nmatch = \"x\"\nbeats = b\n", "there is no rule 'b'");
+	refuses("[a]\nmatch = \"x\"\n", "lacks 'title'");
+	refuses("[a]\nkind = alarm\nmatch = \"x\"\nrequires = nvidia.loadde == no\n",
+		"did you mean 'nvidia.loaded'");
+	refuses("[a]\nkind = alarm\nmatch = \"x\"\n[a]\nkind = alarm\nmatch = \"y\"\n", "already");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixtures),
+		cmocka_unit_test(test_every_problem_has_a_fixture),
+		cmocka_unit_test(test_facts_choose),
+		cmocka_unit_test(test_unknown_keeps_open),
+		cmocka_unit_test(test_excludes),
+		cmocka_unit_test(test_harmless_unless),
+		cmocka_unit_test(test_consequence_stands_last),
+		cmocka_unit_test(test_first_in_time),
+		cmocka_unit_test(test_exit),
+		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_bad_rules),
+	};
+
+	return cmocka_run_group_tests(tests, load, unload);
+}
