@@ -47,7 +47,8 @@ static int stream(struct reading *r, int fd)
 
 static int read_log(const struct pp_args *args, struct reading *r, const char *file)
 {
-	int PP_AUTO_CLOSE opened = -1, fd = STDIN_FILENO, e;
+	int PP_AUTO_CLOSE opened = -1; /* alone: the attribute is of all declared with it */
+	int fd = STDIN_FILENO, e;
 
 	pp_nccl_job_file(&r->job, pp_input_name(file));
 	if (strcmp(file, "-") != 0) {

@@ -31,7 +31,8 @@ static int read_all(int fd, struct pp_buf *ret)
 
 int pp_input_read(const char *file, struct pp_buf *ret, struct pp_error *err)
 {
-	int PP_AUTO_CLOSE opened = -1, fd = STDIN_FILENO, r;
+	int PP_AUTO_CLOSE opened = -1; /* alone: the attribute is of all declared with it */
+	int fd = STDIN_FILENO, r;
 	char text[128];
 
 	if (strcmp(file, "-") != 0) {

@@ -271,7 +271,8 @@ def main():
     machines.need_program()
     failures = []
     with machines.scratch() as work:
-        for preset, faults, expected, thorough in MACHINES:
+        # Sanitizers look for crashes, which one machine shows as well as four.
+        for preset, faults, expected, thorough in MACHINES[: 1 if machines.SANITIZED else None]:
             failures += examine(work, preset, faults, expected, thorough)
             for d in os.listdir(work):
                 shutil.rmtree(f"{work}/{d}")
