@@ -13,6 +13,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "bundle/scrub_cmdline.h"
 #include "bundle/scrub_context.h"
 #include "bundle/scrub_pci.h"
 #include "node/source.h"
@@ -123,7 +124,7 @@ static int scrub_gzip(struct pass *p, const struct pp_entry *e, const char *path
 
 static int scrub_file(struct pass *p, const struct pp_entry *e, const char *path)
 {
-	struct pp_buf PP_AUTO_BUF out = PP_BUF(FILE_MAX);
+	struct pp_buf PP_AUTO_BUF out = PP_BUF(FILE_MAX), PP_AUTO_BUF kept = PP_BUF(FILE_MAX);
 
 	if (!fnmatch("*/vpd", e->path, 0))
 		return drop(p, path);
@@ -137,6 +138,12 @@ static int scrub_file(struct pass *p, const struct pp_entry *e, const char *path
 		return scrub_gzip(p, e, path);
 	if (!is_text(e))
 		return drop(p, path);
+	if (!strcmp(e->path, "/proc/cmdline")) {
+		p->text.replaced += pp_scrub_cmdline(e->content, e->len, &kept);
+		pp_scrub_value(&p->text, pp_scrub_context_of_path(e->path), pp_buf_text(&kept),
+			       kept.len, &out);
+		return out.failed ? out.failed : put(p, PP_ENTRY_FILE, path, &out, 0);
+	}
 	pp_scrub_value(&p->text, pp_scrub_context_of_path(e->path), e->content, e->len, &out);
 	return out.failed ? out.failed : put(p, PP_ENTRY_FILE, path, &out, 0);
 }

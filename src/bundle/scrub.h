@@ -4,7 +4,8 @@
  * consistently and in the same shape, by a key that is made for this copy and thrown away.
  *
  * Replaced: host and user names, home directories, serial numbers, MAC addresses, GUIDs and GIDs,
- * IP addresses, UUIDs (GPUs, disks, boot and machine ids), values of secret-looking names.
+ * IP addresses, UUIDs (GPUs, disks, boot and machine ids), values of secret-looking names. The
+ * kernel command line keeps what an allow-list names.
  * Kept, being the evidence: PCI addresses, versions, firmware, board ids, names of devices.
  */
 #ifndef PP_BUNDLE_SCRUB_H

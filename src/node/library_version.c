@@ -29,7 +29,7 @@ int pp_library_version_of_name(const char *path, char *buf, size_t size)
 	for (size_t i = 0; i < len; i++)
 		dots += p[i] == '.' && i && isdigit((unsigned char)p[i - 1]) &&
 			isdigit((unsigned char)p[i + 1]);
-	if (p[len] || dots < 2 || len >= size)
+	if (p[len] || !isdigit((unsigned char)*p) || dots < 2 || len >= size)
 		return -ENOENT;
 	memcpy(buf, p, len + 1);
 	return 0;

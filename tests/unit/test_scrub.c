@@ -255,6 +255,24 @@ static void test_networks(void **state)
 	free(out);
 }
 
+/* What the path has nothing to do with is nobody's business. */
+static void test_cmdline(void **state)
+{
+	struct pp_record *r = fresh(), *out;
+	struct pp_scrub_counts counts;
+
+	(void)state;
+	add(r, PP_ENTRY_FILE, "/proc/cmdline",
+	    "BOOT_IMAGE=/vmlinuz-6.8 root=LABEL=corp intel_iommu=on iommu=pt "
+	    "pci=disable_acs_redir=0000:20:00.0 nvidia.NVreg_x=1 installer_password=abc "
+	    "console=ttyS0 -- --token abc iommu=off\n");
+	out = scrub(r, &counts);
+	assert_string_equal(pp_record_get(out, "/proc/cmdline")->content,
+			    "intel_iommu=on iommu=pt pci=disable_acs_redir=0000:20:00.0 "
+			    "nvidia.NVreg_x=1\n");
+	pp_record_free(out);
+}
+
 /* A host's name is learned where it stands and replaced everywhere, but not inside evidence. */
 static void test_names(void **state)
 {
@@ -265,7 +283,7 @@ static void test_names(void **state)
 
 	(void)state;
 	add(r, PP_ENTRY_FILE, "/proc/sys/kernel/hostname", "gpu01.dc1.corp.org\n");
-	add(r, PP_ENTRY_FILE, "/proc/cmdline",
+	add(r, PP_ENTRY_FILE, "/etc/boot-line",
 	    "root=/dev/mapper/vg-gpu01-root ip=10.0.0.5::10.0.0.1:255.255.255.0:GPU01:eth0:none\n");
 	add(r, PP_ENTRY_FILE, "/etc/gpu01/a", "gpu01 gpu011 xgpu01 login.dc1.corp.org\n");
 	add(r, PP_ENTRY_FILE, "/home/alice/.nccl.conf", "NCCL_TOPO_FILE=/home/alice/t.xml alice\n");
@@ -284,7 +302,7 @@ static void test_names(void **state)
 	assert_memory_equal(host, "node-", 5);
 	assert_int_equal(strcspn(host, "."), 11);
 	assert_non_null(strstr(host, ".example\n"));
-	text = pp_record_get(out, "/proc/cmdline")->content;
+	text = pp_record_get(out, "/etc/boot-line")->content;
 	(void)snprintf(want, sizeof(want), "root=/dev/mapper/vg-%.11s-root ip=192.0.2.", host);
 	assert_memory_equal(text, want, strlen(want));
 	(void)snprintf(want, sizeof(want), ":255.255.255.0:%.11s:eth0:none\n", host);
@@ -407,8 +425,9 @@ int main(void)
 		cmocka_unit_test(test_evidence_stays), cmocka_unit_test(test_identifiers_go),
 		cmocka_unit_test(test_shapes),	       cmocka_unit_test(test_relations),
 		cmocka_unit_test(test_injective),      cmocka_unit_test(test_networks),
-		cmocka_unit_test(test_names),	       cmocka_unit_test(test_awkward_names),
-		cmocka_unit_test(test_binary),	       cmocka_unit_test(test_gzip),
+		cmocka_unit_test(test_cmdline),	       cmocka_unit_test(test_names),
+		cmocka_unit_test(test_awkward_names),  cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_gzip),
 	};
 
 	return cmocka_run_group_tests_name("scrub", tests, NULL, NULL);
