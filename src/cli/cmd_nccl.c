@@ -30,7 +30,7 @@ static void take_line(void *ctx, const char *text, size_t len, uint64_t number)
 
 static int stream(struct reading *r, int fd)
 {
-	static char part[256 << 10];
+	char part[64 << 10];
 	ssize_t n;
 
 	while ((n = read(fd, part, sizeof(part)))) {

@@ -14,7 +14,7 @@ enum { MAX_ROWS = 16384 };
 
 static void put_place(struct pp_json *j, const struct pp_nccl_job *job, struct pp_nccl_place at)
 {
-	const struct pp_nccl_name *file;
+	const struct pp_nccl_file *file;
 
 	if (at.file == PP_NCCL_NONE || at.file >= job->files.n) {
 		pp_json_null(j, "file");

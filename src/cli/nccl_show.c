@@ -23,7 +23,7 @@ struct row { /* ends of connections alike but for their channel */
 const char *pp_nccl_show_place(const struct pp_nccl_job *job, struct pp_nccl_place at, char *text,
 			       size_t size)
 {
-	const struct pp_nccl_name *file;
+	const struct pp_nccl_file *file;
 
 	*text = '\0';
 	if (at.file == PP_NCCL_NONE || at.file >= job->files.n)
@@ -133,7 +133,7 @@ static void summary(struct pp_out *o, const struct pp_nccl_judgement *j)
 static void reasons(struct pp_out *o, const struct pp_nccl_job *job,
 		    const struct pp_nccl_judgement *j)
 {
-	char place[96];
+	char place[PP_NCCL_FILE + 16];
 
 	pp_out_heading(o, "Why");
 	for (uint32_t i = 0; i < j->n_why; i++) {
@@ -147,7 +147,7 @@ static void root_cause(struct pp_out *o, const struct pp_nccl_job *job,
 		       const struct pp_nccl_judgement *j)
 {
 	const struct pp_nccl_error *e;
-	char place[96];
+	char place[PP_NCCL_FILE + 16];
 
 	if (j->root == PP_NCCL_NONE)
 		return;

@@ -13,7 +13,7 @@ void pp_nccl_job_init(struct pp_nccl_job *job)
 	const size_t two = 2 * sizeof(uint32_t), four = 2 * two;
 
 	*job = (struct pp_nccl_job){
-		.files = PP_NCCL_TABLE(struct pp_nccl_name, PP_NCCL_NAME, 65536),
+		.files = PP_NCCL_TABLE(struct pp_nccl_file, PP_NCCL_FILE, 16384),
 		.names = PP_NCCL_TABLE(struct pp_nccl_name, PP_NCCL_NAME, 65536),
 		.processes = PP_NCCL_TABLE(struct pp_nccl_process, two, PP_NCCL_MAX_PROCESSES),
 		.pointers = PP_NCCL_TABLE(struct pp_nccl_pointer, four, PP_NCCL_MAX_MEMBERS),
@@ -67,19 +67,16 @@ bool pp_nccl_job_full(const struct pp_nccl_job *job)
 	       job->settings.full;
 }
 
-static uint32_t intern(struct pp_nccl_table *t, const char *at, size_t len)
+uint32_t pp_nccl_job_intern(struct pp_nccl_job *job, struct pp_nccl_span text)
 {
 	struct pp_nccl_name key = {{0}};
 
-	memcpy(key.text, at, len < PP_NCCL_NAME - 1 ? len : PP_NCCL_NAME - 1);
-	return pp_nccl_table_put(t, &key, NULL);
-}
-
-uint32_t pp_nccl_job_intern(struct pp_nccl_job *job, struct pp_nccl_span text)
-{
 	while (text.len && text.at[text.len - 1] == ' ')
 		text.len--;
-	return intern(&job->names, text.len ? text.at : "", text.len);
+	if (text.len)
+		memcpy(key.text, text.at,
+		       text.len < PP_NCCL_NAME - 1 ? text.len : PP_NCCL_NAME - 1);
+	return pp_nccl_table_put(&job->names, &key, NULL);
 }
 
 const char *pp_nccl_job_name(const struct pp_nccl_job *job, uint32_t id)
@@ -94,11 +91,13 @@ const char *pp_nccl_job_name(const struct pp_nccl_job *job, uint32_t id)
 
 void pp_nccl_job_file(struct pp_nccl_job *job, const char *name)
 {
+	struct pp_nccl_file key = {{0}};
 	size_t len = strlen(name);
 	/* the end of a long path tells files apart */
-	size_t skip = len < PP_NCCL_NAME ? 0 : len - (PP_NCCL_NAME - 1);
+	size_t skip = len < PP_NCCL_FILE ? 0 : len - (PP_NCCL_FILE - 1);
 
-	job->file = intern(&job->files, name + skip, len - skip);
+	memcpy(key.text, name + skip, len - skip);
+	job->file = pp_nccl_table_put(&job->files, &key, NULL);
 }
 
 struct pp_nccl_place pp_nccl_job_here(const struct pp_nccl_job *job)

@@ -14,6 +14,7 @@
 
 enum {
 	PP_NCCL_NAME = 64,
+	PP_NCCL_FILE = 512,
 	PP_NCCL_TEXT = 240,
 	PP_NCCL_MAX_PROCESSES = 32768,
 	PP_NCCL_MAX_MEMBERS = 65536,
@@ -30,6 +31,10 @@ struct pp_nccl_place {
 
 struct pp_nccl_name {
 	char text[PP_NCCL_NAME]; /* zero-padded: the key */
+};
+
+struct pp_nccl_file {
+	char text[PP_NCCL_FILE]; /* the end of a longer path */
 };
 
 struct pp_nccl_process {

@@ -27,19 +27,6 @@ void pp_nccl_because(struct pp_nccl_case *c, struct pp_nccl_place at, const char
 	va_end(ap);
 }
 
-static const struct pp_nccl_choice *find_choice(const struct pp_nccl_job *job,
-						enum pp_nccl_kind kind)
-{
-	const struct pp_nccl_choice *k;
-
-	for (uint32_t i = 0; i < job->choices.n; i++) {
-		k = pp_nccl_table_at(&job->choices, i);
-		if (k->key.kind == kind)
-			return k;
-	}
-	return NULL;
-}
-
 static bool crossed_nothing(const struct pp_nccl_case *c)
 {
 	const struct pp_nccl_ends *n = &c->j->ends;
@@ -82,115 +69,6 @@ static enum pp_nccl_path path_between(const struct pp_nccl_ends *n)
 	if (n->socket)
 		return PP_NCCL_PATH_SOCKET;
 	return n->nvlink ? PP_NCCL_PATH_NVLINK : PP_NCCL_PATH_UNDETERMINED;
-}
-
-static const struct pp_nccl_error *error_at(const struct pp_nccl_case *c, uint32_t i)
-{
-	return i == PP_NCCL_NONE ? NULL : pp_nccl_table_at(&c->job->errors, i);
-}
-
-/* A failure that says: memory could not be used, or nothing was ever connected. */
-static bool failed_before_moving(struct pp_nccl_case *c)
-{
-	const struct pp_nccl_choice *none = find_choice(c->job, PP_NCCL_NET_NONE);
-	const struct pp_nccl_error *root = error_at(c, c->j->root);
-	const struct pp_nccl_process *p;
-
-	if (c->job->bench.largest_right)
-		return false;
-	if (none) {
-		pp_nccl_because(c, none->place,
-				"no network could start: the job failed before moving "
-				"data");
-		return true;
-	}
-	if (root && pp_nccl_error_nature(root) <= PP_NCCL_NATURE_REGISTRATION) {
-		pp_nccl_because(c, root->place, "%s; no line shows that data moved before",
-				pp_nccl_error_cause(root));
-		return true;
-	}
-	if (root && pp_nccl_error_nature(root) == PP_NCCL_NATURE_SETUP) {
-		pp_nccl_because(c, root->place, "the job failed before moving data: %s",
-				pp_nccl_error_cause(root));
-		return true;
-	}
-	for (uint32_t i = 0; !c->job->ends.n && i < c->job->processes.n; i++) {
-		p = pp_nccl_table_at(&c->job->processes, i);
-		if (p->returned.file == PP_NCCL_NONE)
-			continue;
-		pp_nccl_because(c, p->returned, "the library gave up before any connection");
-		return true;
-	}
-	return false;
-}
-
-/* Connections that are not direct; each is a reason of its own. */
-static bool refuted_by_ends(struct pp_nccl_case *c)
-{
-	const struct pp_nccl_ends *n = &c->j->ends;
-	const struct pp_nccl_comm *comm;
-
-	if (n->socket)
-		pp_nccl_because(c, n->socket_at, "%" PRIu32 " ends between hosts use TCP sockets",
-				n->socket);
-	if (n->staged)
-		pp_nccl_because(c, n->staged_at,
-				"%" PRIu32 " ends between hosts use RDMA without GDRDMA: through "
-				"host memory",
-				n->staged);
-	if (n->nvlink)
-		pp_nccl_because(c, n->nvlink_at,
-				"%" PRIu32 " ends between hosts use NVLink: no NIC", n->nvlink);
-	if (n->ll)
-		pp_nccl_because(c, n->gdr_at,
-				"NCCL_PROTO allows LL only: senders keep their buffers in host "
-				"memory");
-	for (uint32_t i = 0; i < c->group->comms.n; i++) {
-		comm = pp_nccl_group_comm(c->group, i);
-		if (!comm->failed_rings || !pp_nccl_spans_hosts(comm))
-			continue;
-		/* said over all ranks: the ends that lack it may be another rank's */
-		pp_nccl_because(c, comm->rings, "the library says of the rings: GDR 0");
-		if (c->j->path == PP_NCCL_PATH_GDR)
-			c->j->path = PP_NCCL_PATH_MIXED;
-		return true;
-	}
-	return n->socket || n->staged || n->nvlink || n->ll;
-}
-
-static bool refuted_by_capability(struct pp_nccl_case *c)
-{
-	const struct pp_nccl_choice *k = find_choice(c->job, PP_NCCL_USING_NETWORK);
-	const struct pp_nccl_nic *nic;
-	const struct pp_nccl_gpu *g;
-
-	if (c->j->ends.gdr)
-		return false;
-	if (c->j->expected_path == PP_NCCL_PATH_SOCKET) {
-		pp_nccl_because(c, k ? k->place : NOWHERE, "the network chosen is %s: TCP sockets",
-				k ? pp_nccl_job_name(c->job, k->key.network) : "Socket");
-		return true;
-	}
-	if (c->j->expected_path != PP_NCCL_PATH_STAGED && c->j->expected_path != PP_NCCL_PATH_MIXED)
-		return false;
-	for (uint32_t i = 0; i < c->job->nics.n; i++) {
-		nic = pp_nccl_table_at(&c->job->nics, i);
-		if (nic->able != PP_NCCL_UNABLE || pp_nccl_is_tcp(c->job, nic->key.network))
-			continue;
-		pp_nccl_because(c, nic->place, "hca %s cannot do GPU Direct RDMA",
-				pp_nccl_job_name(c->job, nic->name));
-		return true;
-	}
-	for (uint32_t i = 0; i < c->job->gpus.n; i++) {
-		g = pp_nccl_table_at(&c->job->gpus, i);
-		if (g->near || !g->far)
-			continue;
-		pp_nccl_because(c, g->place,
-				"a GPU is too far from its NIC: distance %" PRIu64 " > %" PRIu64,
-				g->distance, g->limit);
-		return true;
-	}
-	return true;
 }
 
 static bool every_rank_connected(const struct pp_nccl_case *c)
@@ -242,19 +120,32 @@ static bool all_direct(struct pp_nccl_case *c)
 	return false;
 }
 
+/* The program or the library gave up. */
+static bool gave_up(struct pp_nccl_case *c)
+{
+	const struct pp_nccl_process *p;
+
+	if (c->job->application_failed.file != PP_NCCL_NONE) {
+		pp_nccl_because(c, c->job->application_failed, "the program reports a failure");
+		return true;
+	}
+	for (uint32_t i = 0; i < c->job->processes.n; i++) {
+		p = pp_nccl_table_at(&c->job->processes, i);
+		if (p->returned.file == PP_NCCL_NONE)
+			continue;
+		pp_nccl_because(c, p->returned, "the library returned an error");
+		return true;
+	}
+	return false;
+}
+
 /* Checked results of large messages, from all ranks, and no error. */
 static bool traffic_finished(struct pp_nccl_case *c)
 {
 	const struct pp_nccl_bench *b = &c->job->bench;
-	const struct pp_nccl_process *p;
 
-	if (c->j->root != PP_NCCL_NONE || c->job->application_failed.file != PP_NCCL_NONE)
+	if (c->j->root != PP_NCCL_NONE || gave_up(c))
 		return false;
-	for (uint32_t i = 0; i < c->job->processes.n; i++) {
-		p = pp_nccl_table_at(&c->job->processes, i);
-		if (p->returned.file != PP_NCCL_NONE)
-			return false;
-	}
 	if (b->rows_wrong || b->bounds_failed) {
 		pp_nccl_because(c, b->wrong, "nccl-tests found wrong data");
 		return false;
@@ -270,26 +161,41 @@ static bool traffic_finished(struct pp_nccl_case *c)
 	return true;
 }
 
+/* Connection lines come before registration: a failed one takes back what they said. */
+static void void_path(struct pp_nccl_case *c)
+{
+	const struct pp_nccl_error *e;
+
+	for (uint32_t i = 0; i < c->job->errors.n; i++) {
+		e = pp_nccl_table_at(&c->job->errors, i);
+		if (pp_nccl_error_nature(e) != PP_NCCL_NATURE_REGISTRATION ||
+		    c->j->path != PP_NCCL_PATH_GDR)
+			continue;
+		c->j->path = PP_NCCL_PATH_UNDETERMINED;
+		c->j->mechanism = PP_NCCL_MECHANISM_FAILED;
+	}
+}
+
 static enum pp_nccl_claim claim(struct pp_nccl_case *c)
 {
 	struct pp_nccl_judgement *j = c->j;
-	const struct pp_nccl_error *root = error_at(c, j->root);
+	const struct pp_nccl_error *root = pp_nccl_root(c);
 
 	if (crossed_nothing(c)) {
 		pp_nccl_because(c, j->ends.within ? j->ends.within_at : NOWHERE,
 				"nothing crossed hosts: one node");
 		return PP_NCCL_REFUTED;
 	}
-	if (refuted_by_ends(c))
+	if (pp_nccl_refuted_by_ends(c))
 		return PP_NCCL_REFUTED;
-	if (failed_before_moving(c)) {
+	if (pp_nccl_failed_before_moving(c)) {
 		if (j->path == PP_NCCL_PATH_GDR) {
 			j->path = PP_NCCL_PATH_UNDETERMINED;
 			j->mechanism = PP_NCCL_MECHANISM_FAILED;
 		}
 		return PP_NCCL_REFUTED;
 	}
-	if (refuted_by_capability(c))
+	if (pp_nccl_refuted_by_capability(c))
 		return PP_NCCL_REFUTED;
 	if (j->ends.gdr)
 		pp_nccl_because(c, j->ends.gdr_at, "%" PRIu32 " ends between hosts, all GDRDMA",
@@ -354,8 +260,9 @@ static void note_disabled(struct pp_nccl_case *c)
 
 static void side_notes(struct pp_nccl_case *c)
 {
-	const struct pp_nccl_choice *none = find_choice(c->job, PP_NCCL_IB_NONE);
-	const struct pp_nccl_choice *failed = find_choice(c->job, PP_NCCL_NET_FAILED);
+	const struct pp_nccl_choice *none = pp_nccl_find_choice(c->job, PP_NCCL_IB_NONE, false);
+	const struct pp_nccl_choice *failed =
+		pp_nccl_find_choice(c->job, PP_NCCL_NET_FAILED, false);
 
 	if (failed)
 		pp_nccl_because(c, failed->place, "network %s did not start",
@@ -399,6 +306,7 @@ int pp_nccl_judge(struct pp_nccl_job *job, struct pp_nccl_group *group,
 		pp_nccl_because(&c, NOWHERE, "no line of NCCL in the input");
 	ret->path = crossed_nothing(&c) ? path_within(&c) : path_between(&ret->ends);
 	ret->claim_gdr = claim(&c);
+	void_path(&c);
 	if (crossed_nothing(&c)) {
 		ret->mechanism = PP_NCCL_MECHANISM_NONE;
 		ret->expected_path = ret->path;

@@ -20,6 +20,16 @@ void pp_nccl_judge_coverage(struct pp_nccl_case *c);
 void pp_nccl_judge_version(struct pp_nccl_case *c);
 void pp_nccl_judge_expected(struct pp_nccl_case *c);
 
+/* Each says why when it is true. */
+bool pp_nccl_refuted_by_ends(struct pp_nccl_case *c);
+bool pp_nccl_refuted_by_capability(struct pp_nccl_case *c);
+bool pp_nccl_failed_before_moving(struct pp_nccl_case *c);
+
+/* The first of a kind; @tcp: only of a network over TCP. NULL: none. */
+const struct pp_nccl_choice *pp_nccl_find_choice(const struct pp_nccl_job *job,
+						 enum pp_nccl_kind kind, bool tcp);
+const struct pp_nccl_error *pp_nccl_root(const struct pp_nccl_case *c); /* NULL: no root */
+
 /* Some communicator is known to span hosts / all are known not to. */
 bool pp_nccl_spans_hosts(const struct pp_nccl_comm *c);
 bool pp_nccl_one_host(const struct pp_nccl_comm *c);

@@ -6,9 +6,11 @@ Expected values come from what was run for the recorded logs, and from NCCL's so
 is printed when) for the made ones. usage: nccl_judge.py PEERPATH
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 LOGS = HERE.parent / "fixtures/nccl"
@@ -117,12 +119,41 @@ def hostile(program):
         faults.append(f"unreadable log: exit {code}")
 
 
+def novel(program):
+    """100 MB without a word of NCCL: silence, in little memory."""
+    with tempfile.NamedTemporaryFile() as book:
+        for _ in range(100):
+            book.write(b"Call me Ishmael. Some years ago - never mind how long precisely\n" * 15625)
+        book.flush()
+        process = subprocess.Popen([program, "nccl", "judge", "--json", book.name],
+                                   stdout=subprocess.PIPE)
+        document = json.load(process.stdout)
+        _, status, usage = os.wait4(process.pid, 0)
+    if os.waitstatus_to_exitcode(status) != 2 or document["lines"] or document["why"][0]["file"]:
+        faults.append(f"novel: {document}")
+    if usage.ru_maxrss > 64 << 10 and "asan" not in program:
+        faults.append(f"novel: {usage.ru_maxrss} KiB of memory")
+
+
+def manual(program):
+    """The worked example of the manual page is what the program prints."""
+    page = (HERE.parent.parent / "man/peerpath-nccl.1.scd").read_text()
+    example = page.split("judge job.log\n", 1)[1].split("```", 1)[0]
+    text = subprocess.run([program, "nccl", "judge", "made-read-off.log"], cwd=LOGS,
+                          capture_output=True, text=True).stdout
+    text = text.replace("made-read-off.log", "job.log")
+    if text.split() != example.split():
+        faults.append(f"peerpath-nccl(1) shows something else than:\n{text}")
+
+
 def main():
-    program = sys.argv[1]
+    program = str(pathlib.Path(sys.argv[1]).resolve())
     count = fixtures(program)
     if count < 50:
         faults.append(f"only {count} fixtures found")
     hostile(program)
+    novel(program)
+    manual(program)
     print("\n".join(faults) or f"{count} logs judged right")
     return 1 if faults else 0
 
