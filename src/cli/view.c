@@ -44,10 +44,14 @@ void pp_view_cell(struct pp_view *v, const struct pp_object *o, enum pp_fact_id 
 	const struct pp_fact *fact = note(v, o, id);
 	char text[1024];
 
-	if (fact && fact->known)
-		pp_out_cell(v->out, pp_fact_text(fact, text, sizeof(text)));
-	else
+	if (!fact || !fact->known)
 		pp_out_cell(v->out, pp_out_is_json(v->out) ? NULL : "unknown");
+	else if (pp_out_is_json(v->out) && pp_fact_table[id].type == PP_INT)
+		pp_out_cell_i64(v->out, fact->i64);
+	else if (pp_out_is_json(v->out) && pp_fact_table[id].type == PP_BOOL)
+		pp_out_cell_bool(v->out, fact->i64 != 0);
+	else
+		pp_out_cell(v->out, pp_fact_text(fact, text, sizeof(text)));
 }
 
 void pp_view_cell_bytes(struct pp_view *v, const struct pp_object *o, enum pp_fact_id id)
