@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/explain_nccl.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "base/banned.h"
@@ -22,6 +23,7 @@ struct explaining {
 	struct pp_known_set *known;
 	struct pp_explain *reader;
 	struct pp_explanation x;
+	struct pp_explain_nccl nccl;
 	bool words; /* the operands are the text */
 };
 
@@ -43,6 +45,12 @@ static bool are_words(const struct pp_args *args)
 	return false;
 }
 
+static void push(struct explaining *e, const char *bytes, size_t len)
+{
+	pp_explain_push(e->reader, bytes, len);
+	pp_explain_nccl_push(&e->nccl, bytes, len);
+}
+
 static int read_descriptor(struct explaining *e, int fd)
 {
 	char *PP_AUTO_FREE part = malloc(1 << 16);
@@ -56,9 +64,9 @@ static int read_descriptor(struct explaining *e, int fd)
 		if (pp_interrupted())
 			return -EINTR;
 		if (n > 0)
-			pp_explain_push(e->reader, part, (size_t)n);
+			push(e, part, (size_t)n);
 	}
-	pp_explain_push(e->reader, "\n", 1);
+	push(e, "\n", 1);
 	return 0;
 }
 
@@ -94,8 +102,8 @@ static int read_text(struct explaining *e)
 			code = read_file(e, operand);
 			continue;
 		}
-		pp_explain_push(e->reader, operand, strlen(operand));
-		pp_explain_push(e->reader, i + 1 < n ? " " : "\n", 1);
+		push(e, operand, strlen(operand));
+		push(e, i + 1 < n ? " " : "\n", 1);
 	}
 	return code;
 }
@@ -147,7 +155,7 @@ static int narrow(struct explaining *e, struct pp_explain_page *page)
 	return pp_explain_finish(e->reader, page->facts, &e->x) ? PP_EXIT_INTERNAL : 0;
 }
 
-static void write_all(struct explaining *e, struct pp_explain_page *page)
+static int write_all(struct explaining *e, struct pp_explain_page *page)
 {
 	struct pp_out *o = e->s.out;
 
@@ -161,12 +169,13 @@ static void write_all(struct explaining *e, struct pp_explain_page *page)
 		pp_out_str(o, "facts", NULL, page->facts_name);
 		pp_out_bool(o, "facts_used", NULL, page->facts != NULL);
 		pp_explanation_write(pp_out_json(o), &e->x, page->facts);
-		return;
+		return pp_explain_nccl_show(&e->nccl, o);
 	}
 	pp_explain_text(o, page);
 	if (e->words && pp_args_operands(e->args) == 1 && !e->x.n)
 		pp_out_para(o, 0, "There is no file '%s': it was taken as text.",
 			    pp_args_operand(e->args, 0));
+	return pp_explain_nccl_show(&e->nccl, o);
 }
 
 static int explain(struct explaining *e)
@@ -177,7 +186,7 @@ static int explain(struct explaining *e)
 
 	if (pp_known_load(pp_args_get(e->args, "rules"), &e->known, &err))
 		return pp_complain(e->args, PP_EXIT_INPUT, "%s", err.text);
-	if (pp_explain_new(e->known, &e->reader))
+	if (pp_explain_new(e->known, &e->reader) || pp_explain_nccl_init(&e->nccl))
 		return pp_complain(e->args, PP_EXIT_INTERNAL, "out of memory");
 	code = read_text(e);
 	if (code)
@@ -187,7 +196,8 @@ static int explain(struct explaining *e)
 	code = narrow(e, &page);
 	if (code)
 		return code;
-	write_all(e, &page);
+	if (write_all(e, &page))
+		return pp_complain(e->args, PP_EXIT_INTERNAL, "out of memory");
 	return (int)pp_explanation_exit(&e->x);
 }
 
@@ -206,6 +216,7 @@ int pp_cmd_explain(const struct pp_args *args)
 	pp_explanation_done(&e.x);
 	code = pp_session_close(&e.s, code);
 	pp_explain_free(e.reader);
+	pp_explain_nccl_done(&e.nccl);
 	pp_known_free(e.known);
 	return code;
 }

@@ -6,7 +6,7 @@
 
 #include "base/banned.h"
 
-enum { INDENT = 12, IN_FULL = 3 };
+enum { INDENT = 12, IN_FULL = 3, SHORT_TEXT = 20 };
 
 static void row(struct pp_out *o, const char *label, const char *text)
 {
@@ -154,13 +154,22 @@ static void nothing(struct pp_out *o, const struct pp_explain_page *p)
 		    x->formats[0]->rule.title, x->lines);
 }
 
+/* In a whole log, lines that only read like errors are worth one line each. */
+static bool only_harmless(const struct pp_explanation *x)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (x->list[i].known->kind != PP_KNOWN_HARMLESS)
+			return false;
+	return x->n_formats && x->lines > SHORT_TEXT;
+}
+
 void pp_explain_text(struct pp_out *o, const struct pp_explain_page *p)
 {
 	const struct pp_explanation *x = p->x;
-	size_t full = p->all ? x->n : IN_FULL;
-	bool more = false;
+	bool quiet = !x->n || only_harmless(x), more = false;
+	size_t full = p->all ? x->n : quiet ? 0 : IN_FULL;
 
-	if (!x->n)
+	if (quiet)
 		nothing(o, p);
 	for (size_t i = 0; i < x->n; i++) {
 		if (i < full) {
@@ -168,11 +177,12 @@ void pp_explain_text(struct pp_out *o, const struct pp_explain_page *p)
 			continue;
 		}
 		if (!more)
-			pp_out_para(o, 0, "\nAlso (--all shows each in full):");
+			pp_out_para(o, 0, "\n%s (--all shows each in full):",
+				    quiet ? "Lines that only read like errors" : "Also");
 		more = true;
 		in_short(o, p, &x->list[i], i + 1);
 	}
 	unexplained(o, p);
-	if (x->n)
+	if (!quiet)
 		pp_out_para(o, 0, "\nFacts: %s.", p->facts_name);
 }

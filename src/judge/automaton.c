@@ -12,7 +12,7 @@
 
 #include "base/banned.h"
 
-enum { STATES_MAX = 0x7fff, ENDS = 0x8000, NONE = 0xffff, SHORT = 2 };
+enum { STATES_MAX = 0x7fff, ENDS = 0x8000, NONE = 0xffff, SHORT = 3 };
 
 struct literal {
 	char *text; /* owned, folded */
@@ -223,8 +223,8 @@ static bool whole_word(const struct literal *l, const char *text, size_t end, si
 		return false;
 	if (l->len > SHORT || inner_blank || !isalpha((unsigned char)l->text[0]))
 		return true;
-	return (end == len || !isalnum((unsigned char)text[end])) &&
-	       (end == l->len || !isalnum((unsigned char)text[end - l->len - 1]));
+	return (end == len || !isalpha((unsigned char)text[end])) &&
+	       (end == l->len || !isalpha((unsigned char)text[end - l->len - 1]));
 }
 
 static void collect(const struct pp_automaton *a, size_t s, const char *text, size_t end,

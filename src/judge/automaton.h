@@ -4,7 +4,8 @@
  *
  * Text is compared without regard to case; '_' and '-', and the three ASCII quotes, are the same;
  * a run of blanks is one blank. A literal that begins or ends with a digit matches whole numbers
- * only: "error 14" is not in "error 140". One of one or two letters matches whole words only.
+ * only: "error 14" is not in "error 140". One of up to three letters is in
+ * no longer word: "efa" is not in "EFAULT".
  */
 #ifndef PP_JUDGE_AUTOMATON_H
 #define PP_JUDGE_AUTOMATON_H

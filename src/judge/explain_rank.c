@@ -257,7 +257,8 @@ static int by_rank(const void *pa, const void *pb)
 		return class_of(a) - class_of(b);
 	if (a->certainty != b->certainty)
 		return (int)b->certainty - (int)a->certainty;
-	if (la->line != lb->line)
+	/* Consequences in the order of their rules: the telling ones stand before general words. */
+	if (class_of(a) != 1 && la->line != lb->line)
 		return line_before(la, lb) ? -1 : 1;
 	if (a->weight != b->weight)
 		return a->weight > b->weight ? -1 : 1;

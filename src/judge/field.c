@@ -62,6 +62,33 @@ static const char *const names[PP_FIELDS] = {
 	[PP_FIELD_DRIVER] = "driver",
 };
 
+static const struct {
+	int64_t syndrome, status;
+} syndromes[] = {
+	{0x01, 1}, {0x02, 2}, {0x04, 4},  {0x05, 5},  {0x06, 6},  {0x10, 7},
+	{0x11, 8}, {0x12, 9}, {0x13, 10}, {0x14, 11}, {0x15, 12}, {0x16, 13},
+};
+
+int64_t pp_field_syndrome_status(int64_t syndrome)
+{
+	for (size_t i = 0; i < sizeof(syndromes) / sizeof(syndromes[0]); i++)
+		if (syndromes[i].syndrome == syndrome)
+			return syndromes[i].status;
+	return -1;
+}
+
+/* "synd 0x15": how UCX shows a status; NULL when mlx5 has no syndrome for it. */
+static const char *syndrome_spelling(int64_t status, char buf[64])
+{
+	for (size_t i = 0; i < sizeof(syndromes) / sizeof(syndromes[0]); i++) {
+		if (syndromes[i].status != status)
+			continue;
+		(void)snprintf(buf, 64, "synd 0x%" PRIx64, (uint64_t)syndromes[i].syndrome);
+		return buf;
+	}
+	return NULL;
+}
+
 bool pp_field_is_word(enum pp_field f)
 {
 	return f == PP_FIELD_CALL || f == PP_FIELD_ENV || f == PP_FIELD_DRIVER;
@@ -125,6 +152,8 @@ const char *pp_field_spelling(enum pp_field f, int64_t value, unsigned int i, ch
 	}
 	if (f == PP_FIELD_STATUS && pp_field_status_text(value) && i <= 2)
 		return i == 1 ? pp_status_words[value].name : pp_status_words[value].text;
+	if (f == PP_FIELD_STATUS && i == 3)
+		return syndrome_spelling(value, buf);
 	for (size_t k = 0; f == PP_FIELD_ERRNO && i <= 2 && k < PP_ERRNO_WORDS; k++)
 		if (pp_errno_words[k].code == value)
 			return i == 1 ? pp_errno_words[k].name : pp_errno_words[k].text;

@@ -150,6 +150,9 @@ static void read_status(const struct line *l)
 			add_number(l->ret, PP_FIELD_STATUS, (int64_t)i);
 		}
 	}
+	value = pp_field_syndrome_status(number_behind(l, "synd"));
+	if (value > 0)
+		add_number(l->ret, PP_FIELD_STATUS, value);
 	for (size_t i = 0; of_completion(l) && i < PP_ARRAY_LEN(words); i++) {
 		if (l->ret->n[PP_FIELD_STATUS])
 			return;

@@ -19,6 +19,9 @@ struct pp_status_word {
 };
 
 extern const struct pp_errno_word pp_errno_words[PP_ERRNO_WORDS];
+/* Status that a syndrome of mlx5's error completions becomes (UCX prints these); -1 none. */
+int64_t pp_field_syndrome_status(int64_t syndrome);
+
 extern const struct pp_status_word pp_status_words[PP_STATUS_WORDS]; /* by status */
 
 #endif
