@@ -1,69 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile and broken machines, files and command lines.
+"""Hostile and broken machines and files.
 
 Whatever it reads, the program ends by itself with one of its exit codes, in bounded time and
 memory, says why on one line where it refuses, and never passes a machine that it could not see.
 """
 import json
 import os
-import resource
 import shutil
-import subprocess
 import sys
 import threading
 
 import machines
+from checks import fail, finish, no_control_bytes, one_line, run
 
 VERBS = (("identity",), ("topo",), ("check",), ("prove", "--no-bundle"))
-LIMIT_S = 10
-# Sanitizers keep shadow memory: their builds are held to the exit codes only.
-MAX_KIB = 64 * 1024
-ADDRESS_SPACE = 512 << 20
-
-failures = []
-cases = 0
-
-
-def fail(name, text):
-    failures.append(f"{name}: {text}")
-
-
-def limited():
-    if not machines.SANITIZED:
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-
-
-def run(name, *args):
-    """Runs with limits; returns (status, stdout, stderr), or None after a failure."""
-    global cases
-    cases += 1
-    try:
-        status, out, err, kib = machines.run_measured(
-            *args, timeout=LIMIT_S * (10 if machines.SANITIZED else 1), preexec_fn=limited
-        )
-    except TimeoutError:
-        fail(name, f"{' '.join(args)}: did not end in {LIMIT_S} s")
-        return None
-    if not machines.SANITIZED and kib > MAX_KIB:
-        fail(name, f"{' '.join(args)}: {kib} KiB of memory")
-    if status < 0:
-        fail(name, f"{' '.join(args)}: killed by signal {-status}")
-        return None
-    if b"Sanitizer" in err or b"runtime error" in err:
-        fail(name, f"{' '.join(args)}: {err.decode(errors='replace')[:400]}")
-    return status, out, err
-
-
-def one_line(name, err):
-    if err.count(b"\n") != 1 or not err.endswith(b"\n") or len(err) > 1100:
-        fail(name, f"not one line: {err!r}")
-
-
-def no_control_bytes(name, *texts):
-    for text in texts:
-        if any(b < 0x20 and b not in (0x09, 0x0A) or b == 0x7F for b in text):
-            fail(name, f"control bytes reach the terminal: {text[:200]!r}")
 
 
 def survives(name, tree, may_pass=False, verbs=VERBS, source="--replay"):
@@ -316,84 +267,6 @@ def no_rdma_device(work):
         shutil.rmtree(tree)
 
 
-# -- command line
-
-
-def usage(work):
-    tree = machines.make(f"{work}/s", "good2")
-    wrong = [
-        (("idntity",), b"identity"),
-        (("tpoo",), b"topo"),
-        (("chekc",), b"check"),
-        (("porve",), b"prove"),
-        (("frobnicate",), b""),
-        (("topo", "--sgv", "x"), b"svg"),
-        (("topo", "--svg"), b"svg"),
-        (("identity", "--jsno"), b"json"),
-        (("identity", "--replay"), b"replay"),
-        (("identity", "operand"), b""),
-        (("prove", "--through", "5"), b""),
-        (("prove", "--through", "librray"), b"library"),
-        (("topo", "--color", "mauve"), b""),
-        (("topo", "--expect"), b"expect"),
-        (("--nosuch",), b""),
-        (("-Z",), b""),
-        (("\x1b[31mred",), b""),
-        (("topo", "--\x1b[31mred"), b""),
-        (("topo", "--color", "\x1b[31mred"), b""),
-    ]
-    for args, near in wrong:
-        got = run(f"usage {args}", *args)
-        if not got:
-            continue
-        status, out, err = got
-        if status != 64 or out:
-            fail(f"usage {args}", f"exit status {status}, {len(out)} bytes of output")
-        one_line(f"usage {args}", err)
-        no_control_bytes(f"usage {args}", err)
-        if near not in err:
-            fail(f"usage {args}", f"'{near.decode()}' is not in {err!r}")
-    for args in (
-        ("topo", "--expect", f"{work}/absent"),
-        ("topo", "--expect", work),
-        ("topo", "--expect", "/dev/null"),
-        ("topo", "--smi", f"{work}/absent"),
-        ("topo", "--smi", "/dev/null"),
-    ):
-        got = run(f"input {args}", *args, "--replay", tree)
-        if got and got[0] != 65:
-            fail(f"input {args}", f"exit status {got[0]}: {got[2]!r}")
-        if got:
-            one_line(f"input {args}", got[2])
-    for bad in (b"[node]\ngpus = 2\x00\n", b"[nodes]\n", b"gpus = 2\n", b"[" + b"x" * 9000, b"\xff" * 100):
-        with open(f"{work}/layout", "wb") as f:
-            f.write(bad)
-        got = run("layout", "topo", "--expect", f"{work}/layout", "--replay", tree)
-        if got and got[0] != 65:
-            fail("layout", f"{bad[:40]!r}: exit status {got[0]}")
-        if got:
-            one_line("layout", got[2])
-    output_places(work, tree)
-    shutil.rmtree(tree)
-
-
-def output_places(work, tree):
-    """What cannot be written is said, and nothing half-written stays."""
-    for place in (f"{work}/absent/x.svg", work, "/dev/null"):
-        got = run("svg", "topo", "--svg", place, "--replay", tree)
-        if got and (got[0] == 0 or got[0] > 70):
-            fail("svg", f"{place}: exit status {got[0]}")
-    left = [n for n in os.listdir(work) if ".svg" in n]
-    if left:
-        fail("svg", f"left behind: {left}")
-    with open("/dev/full", "wb") as full:
-        p = subprocess.run(
-            [machines.PROGRAM, "topo", "--replay", tree], stdout=full, stderr=-1, check=False
-        )
-    if p.returncode != 70:
-        fail("full disk", f"exit status {p.returncode}")
-
-
 def watchdog():
     """A FIFO that somebody opens for reading would hang the program, not this test."""
     print("bad_input: 5 minutes are over")
@@ -417,13 +290,9 @@ def main():
             trees,
             many_nics,
             no_rdma_device,
-            usage,
         ):
             part(work)
-    for f in failures[:60]:
-        print(f"FAIL {f}")
-    print(f"bad_input: {cases} runs, {len(failures)} failures")
-    return 1 if failures else 0
+    return finish("bad_input")
 
 
 if __name__ == "__main__":
