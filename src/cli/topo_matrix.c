@@ -35,10 +35,11 @@ static void row(struct pp_buf *b, const struct pp_topo *t, unsigned int a, unsig
 		pp_buf_printf(b, "%-15s ", d->local_cpus ? d->local_cpus : "unknown");
 		if (d->numa == PP_UNREADABLE)
 			pp_buf_str(b, "unknown");
-		else if (d->numa < 0)
+		else if (d->numa < 0 && t->node->pci.online_nodes != 1)
 			pp_buf_str(b, "N/A");
 		else
-			pp_buf_printf(b, "%d", d->numa);
+			pp_buf_printf(b, "%d",
+				      d->numa < 0 ? 0 : d->numa); /* one node: all is near it */
 	}
 	while (b->len && b->data[b->len - 1] == ' ')
 		b->data[--b->len] = '\0';
