@@ -28,6 +28,7 @@ static void node_section(struct pp_view *v)
 		{PP_F_UCX_VERSION, "UCX"},
 		{PP_F_LIBFABRIC_VERSION, "libfabric"},
 		{PP_F_SOFTWARE_FINGERPRINT, "software fingerprint"},
+		{PP_F_SOFTWARE_MISSING, "unknown parts of it"},
 		{PP_F_TOPOLOGY_CLASS, "topology class"},
 	};
 

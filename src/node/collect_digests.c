@@ -6,9 +6,9 @@
  * counts as "unknown" and is named in digest.software_missing.
  *
  * Topology class: SHA-256 over a canonical text of the wiring: the tree of bridges that lead to a
- * GPU or an hca, each endpoint with its ids and its possible link, children sorted by their own
- * text, host bridges grouped by socket, and the NVLinks of each GPU. No bus number, name or
- * NUMA number enters, so machines wired alike agree. VFs are software and stay out.
+ * GPU or an hca, each endpoint with its ids, children sorted by their own text, host bridges
+ * grouped by socket, and the NVLinks of each GPU. No bus number, name or NUMA number enters, so
+ * machines wired alike agree. VFs are software and stay out.
  */
 #include <errno.h>
 #include <sodium.h>
@@ -47,23 +47,30 @@ static void set_digest(struct pp_node *n, enum pp_fact_id id, const struct pp_bu
 	pp_fact_str(&n->facts, n->self, id, hex, NULL);
 }
 
-/* Firmware belongs to the tuple: one line per (type, firmware), sorted, without repeats. */
-static void firmware_lines(struct pp_node *n, struct pp_buf *text)
+/*
+ * Firmware belongs to the tuple: one line per (type, firmware), sorted, without repeats. False
+ * when a part of it is not known.
+ */
+static bool firmware_lines(struct pp_node *n, struct pp_buf *text)
 {
+	bool whole = true;
 	unsigned int count = n->facts.count[PP_HCA], k = 0;
 	const char **lines = pp_arena_array(&n->arena, count ? count : 1, sizeof(*lines));
 	struct pp_object *o = NULL;
 
 	if (!lines)
-		return;
-	while ((o = pp_object_next(&n->facts, PP_HCA, o)) && k < count)
+		return false;
+	while ((o = pp_object_next(&n->facts, PP_HCA, o)) && k < count) {
+		whole &= pp_fact_str_or(o, PP_F_HCA_FW, NULL) != NULL;
 		lines[k++] = pp_arena_printf(&n->arena, "hca %s firmware=%s\n",
 					     pp_fact_str_or(o, PP_F_HCA_VENDOR, "unknown"),
 					     pp_fact_str_or(o, PP_F_HCA_FW, "unknown"));
+	}
 	qsort(lines, k, sizeof(*lines), by_text);
 	for (unsigned int i = 0; i < k; i++)
 		if (!i || strcmp(lines[i], lines[i - 1]) != 0)
 			pp_buf_str(text, lines[i]);
+	return whole;
 }
 
 static void software(struct pp_node *n)
@@ -82,8 +89,13 @@ static void software(struct pp_node *n)
 			      fact && fact->known ? pp_fact_text(fact, value, sizeof(value))
 						  : "unknown");
 	}
-	firmware_lines(n, &text);
-	set_digest(n, PP_F_SOFTWARE_FINGERPRINT, &text);
+	if (!firmware_lines(n, &text))
+		missing[n_missing++] = pp_fact_table[PP_F_HCA_FW].key;
+	if (!pp_fact_str_or(n->self, PP_F_KERNEL_RELEASE, NULL))
+		pp_fact_unknown(&n->facts, n->self, PP_F_SOFTWARE_FINGERPRINT, NULL,
+				"kernel.release is not known");
+	else
+		set_digest(n, PP_F_SOFTWARE_FINGERPRINT, &text);
 	pp_fact_list(&n->facts, n->self, PP_F_SOFTWARE_MISSING, missing, n_missing, NULL);
 }
 
@@ -131,11 +143,11 @@ static int by_part_text(const void *a, const void *b)
 
 static const char *endpoint_text(struct pp_node *n, const struct pp_pci_dev *d, const char *inside)
 {
-	return pp_arena_printf(&n->arena, "%c%04x:%04x/%dx%d(%s)",
+	return pp_arena_printf(&n->arena, "%c%04x:%04x(%s)",
 			       pp_pci_is_gpu(d)	  ? 'G'
 			       : pp_pci_is_hca(d) ? 'H'
 						  : 'B',
-			       d->vendor, d->device, d->max_speed_mts, d->max_width, inside);
+			       d->vendor, d->device, inside);
 }
 
 /* Concatenation of the sorted texts of parts[0..count). */
@@ -198,19 +210,40 @@ static void nvlinks_text(struct pp_node *n, struct pp_buf *text)
 		return;
 	for (unsigned int i = 0; i < n->n_gpus; i++)
 		for (unsigned int k = 0; k < n->n_gpus; k++)
-			total[i] += n->nvlinks[i * n->n_gpus + k];
+			total[i] += k == i ? 0 : n->nvlinks[i * n->n_gpus + k];
 	qsort(total, n->n_gpus, sizeof(*total), by_value);
 	for (unsigned int i = 0; i < n->n_gpus; i++)
 		pp_buf_printf(text, "NV%lld\n", (long long)total[i]);
 }
 
-/* A gpu or hca whose place is not known, or one below such a bridge; -1 none. */
-static int without_place(const struct pp_node *n, const bool *on_path)
+/* What the class is made of, and could not be read: the reason, or NULL. */
+static const char *why_unknown(struct pp_node *n, const bool *on_path)
 {
-	for (unsigned int i = 0; i < n->pci.n; i++)
-		if (on_path[i] && n->pci.dev[i].host_bridge < 0)
-			return (int)i;
-	return -1;
+	const struct pp_pci_dev *d;
+	char bdf[PP_BDF_TEXT];
+	bool any = false;
+
+	for (unsigned int i = 0; i < n->pci.n; i++) {
+		d = &n->pci.dev[i];
+		any |= on_path[i];
+		if (!on_path[i])
+			continue;
+		(void)pp_bdf_format(&d->bdf, bdf);
+		if (d->host_bridge < 0)
+			return pp_arena_printf(&n->arena,
+					       "the place of %s in the tree is not known", bdf);
+		if (!d->vendor || !d->device)
+			return pp_arena_printf(&n->arena, "vendor and device of %s are not known",
+					       bdf);
+		if (d->numa == PP_UNREADABLE || (d->numa >= 0 && socket_of(n, d) < 0))
+			return pp_arena_printf(&n->arena, "the socket of %s is not known", bdf);
+	}
+	for (unsigned int i = 0; n->nvlinks && i < n->n_gpus * n->n_gpus; i++)
+		if (n->nvlinks[i] < 0 && i % (n->n_gpus + 1) != 0)
+			return "the NVLinks between the GPUs are not known";
+	if (!n->nvlinks && n->facts.count[PP_GPU] > 1)
+		return "the NVLinks between the GPUs are not known";
+	return any ? NULL : "there is no GPU and no hca whose wiring could be told";
 }
 
 /* Text of the tree below each host bridge; returns the parts that hang directly on one. */
@@ -244,25 +277,17 @@ static struct part *tops(struct pp_node *n, const bool *on_path, size_t *ret_cou
 static void topology(struct pp_node *n)
 {
 	struct pp_buf PP_AUTO_BUF text = PP_BUF(MAX_TEXT);
-	char bdf[PP_BDF_TEXT];
+	bool *on_path = mark_paths(n);
+	const char *why = n->pci.why;
 	struct part *parts;
 	size_t count = 0;
-	bool *on_path;
-	int lost;
 
-	if (n->pci.why) {
-		pp_fact_unknown(&n->facts, n->self, PP_F_TOPOLOGY_CLASS, "/sys/bus/pci/devices",
-				"%s", n->pci.why);
-		return;
-	}
-	on_path = mark_paths(n);
 	if (!on_path)
 		return;
-	lost = without_place(n, on_path);
-	if (lost >= 0) {
+	why = why ? why : why_unknown(n, on_path);
+	if (why) {
 		pp_fact_unknown(&n->facts, n->self, PP_F_TOPOLOGY_CLASS, "/sys/bus/pci/devices",
-				"the place of %s in the tree is not known",
-				pp_bdf_format(&n->pci.dev[lost].bdf, bdf));
+				"%s", why);
 		return;
 	}
 	parts = tops(n, on_path, &count);
