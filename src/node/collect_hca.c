@@ -16,6 +16,7 @@
 #include "node/device_access.h"
 #include "node/hca.h"
 #include "node/hca_pci.h"
+#include "node/hca_verbs.h"
 #include "base/banned.h"
 
 enum { MAX_HCAS = 4096, VALUE_BYTES = 256 };
@@ -145,8 +146,6 @@ static void set_uverbs(struct scan *s, struct pp_hca *h)
 {
 	const struct uverbs key = {.ibdev = h->name}, *u = NULL;
 	struct pp_facts *f = &s->node->facts;
-	int64_t opened = 0;
-	int error;
 
 	if (s->n_uverbs)
 		u = bsearch(&key, s->uverbs, s->n_uverbs, sizeof(key), by_ibdev);
@@ -161,23 +160,7 @@ static void set_uverbs(struct scan *s, struct pp_hca *h)
 		return;
 	}
 	pp_fact_str(f, h->object, PP_F_HCA_UVERBS, u->name, UVERBS_CLASS);
-	/* A device cgroup refuses open() only. */
-	if (!pp_answer_i64(h->verbs, "open_errno", &opened) &&
-	    (opened == EPERM || opened == EACCES))
-		return pp_fact_bool(f, h->object, PP_F_HCA_UVERBS_ACCESS, false, "ibv_open_device");
-	error = pp_device_access_uverbs(&s->access, u->name);
-	if (error == 0)
-		pp_fact_bool(f, h->object, PP_F_HCA_UVERBS_ACCESS, true, "access(/dev/infiniband)");
-	else if (error == ENOENT || error == EACCES || error == EPERM || error == EROFS)
-		pp_fact_bool(f, h->object, PP_F_HCA_UVERBS_ACCESS, false,
-			     error == ENOENT ? "absent from /dev/infiniband"
-					     : "access(/dev/infiniband): permission denied");
-	else
-		pp_fact_unknown(f, h->object, PP_F_HCA_UVERBS_ACCESS, "access(/dev/infiniband)",
-				"%s",
-				error > 0	    ? pp_source_why(-error)
-				: *s->access.detail ? s->access.detail
-						    : "the answer does not name this device");
+	pp_hca_set_access(h, &s->access, u->name);
 }
 
 static void set_bond(struct pp_hca *h)
@@ -284,8 +267,8 @@ static void ask(struct scan *s, bool any)
 {
 	struct pp_node *n = s->node;
 	struct pp_answer list = {0};
-	const char *names[256];
-	const json_t *name;
+	const json_t *devices, *name;
+	const char **names;
 	size_t i, count = 0;
 	const struct pp_fact *core = pp_fact_get(n->self, PP_F_IB_CORE_LOADED);
 
@@ -305,15 +288,20 @@ static void ask(struct scan *s, bool any)
 	}
 	if (!list.answered)
 		memcpy(s->verbs.detail, list.detail, sizeof(s->verbs.detail));
-	json_array_foreach(json_object_get(list.data, "devices"), i,
-			   name) if (json_string_value(name) && count < PP_ARRAY_LEN(names))
-		names[count++] = json_string_value(name);
-	if (list.answered)
+	devices = json_object_get(list.data, "devices");
+	/* The answer's own size bounds it. */
+	names = pp_arena_array(&n->arena, json_array_size(devices) + 1, sizeof(*names));
+	json_array_foreach(devices, i, name)
+	{
+		if (names && json_string_value(name))
+			names[count++] = json_string_value(name);
+	}
+	if (list.answered && json_is_array(devices))
 		pp_fact_list(&n->facts, n->self, PP_F_IBVERBS_DEVICES, names, count,
 			     "ibv_get_device_list");
 	else
 		pp_fact_unknown(&n->facts, n->self, PP_F_IBVERBS_DEVICES, "ibv_get_device_list",
-				"%s", list.detail);
+				"%s", list.answered ? "the answer lists no devices" : list.detail);
 	pp_answer_done(&list);
 }
 

@@ -30,6 +30,7 @@ EXPECTED = {
     ("roce-no-gid",): ("degraded", {"no-rocev2-gid"}),
     ("no-dmabuf-verb",): ("degraded", {"libibverbs-without-dmabuf"}),
     ("no-uverbs-access",): ("fail", {"uverbs-no-access"}),
+    ("open-refused",): ("fail", {"uverbs-no-access"}),
 }
 STATUS = {"pass": 0, "degraded": 1, "unknown": 2, "fail": 1}
 

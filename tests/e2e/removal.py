@@ -27,6 +27,7 @@ MACHINES = [
     ("good2", ("narrow-link",), "degraded", False),
     ("good2", ("acs-redirect",), "degraded", False),
     ("good2", ("no-rdma-device",), "fail", False),
+    ("good2", ("open-refused",), "fail", False),
 ]
 # Without these a machine cannot have been seen to be good: what is left must not pass.
 NEEDED = {
@@ -36,6 +37,10 @@ NEEDED = {
     "answers/nvml.json timeout",
     "answers/verbs.json removed",
     "answers/devices.json removed",
+    "answers/verbs-list.json removed",
+    "answers/verbs-list.json timeout",
+    "answers/verbs-devices.json removed",
+    "answers/verbs-devices.json timeout",
     "every config cut to 64",
     "everything in /sys denied",
     "everything in /proc denied",

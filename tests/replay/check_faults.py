@@ -42,6 +42,7 @@ CASES = {
     "roce-no-gid": ("degraded", {"no-rocev2-gid"}),
     "no-dmabuf-verb": ("degraded", {"libibverbs-without-dmabuf"}),
     "no-uverbs-access": ("fail", {"uverbs-no-access"}),
+    "open-refused": ("fail", {"uverbs-no-access"}),
 }
 
 faults = []

@@ -335,6 +335,14 @@ static void test_access(void **state)
 		{"devices", "{}", "unknown"},
 		/* Permission bits allow it, the device cgroup does not. */
 		{"verbs-devices", "{\"devices\":[{\"name\":\"mlx5_0\",\"open_errno\":1}]}", "no"},
+		{"verbs-devices", "{\"devices\":[{\"name\":\"mlx5_0\",\"open_errno\":13}]}", "no"},
+		/* Whatever else became of the open, it did not work. */
+		{"verbs-devices", "{\"devices\":[{\"name\":\"mlx5_0\",\"open_errno\":5}]}",
+		 "unknown: ibv_open_device"},
+		{"verbs-devices", "{\"devices\":[{\"name\":\"mlx5_0\"}]}", "unknown"},
+		{"verbs-devices", "{\"devices\":[]}", "unknown"},
+		{"verbs-list", "{\"devices\":[\"mlx5_7\"]}", "unknown"},
+		{"verbs-list", "{}", "unknown"},
 	};
 	struct pp_record *r;
 	struct pp_node *n;
@@ -349,6 +357,23 @@ static void test_access(void **state)
 				 0);
 		rt_done(n);
 	}
+}
+
+/* The call hung: permission bits alone say nothing. */
+static void test_open_without_answer(void **state)
+{
+	static const char hung[] = "{\"name\":\"verbs-devices\",\"outcome\":\"timeout\",\"detail\":"
+				   "\"ibv_open_device did not return in 5 s\",\"data\":null}";
+	struct pp_record *r = rt_roce();
+	struct pp_node *n;
+
+	(void)state;
+	assert_int_equal(pp_record_put(r, PP_ENTRY_ANSWER, "verbs-devices", hung, strlen(hung), 0),
+			 0);
+	n = rt_collect(r);
+	assert_unknown(rt_hca(n, PP_F_HCA_UVERBS_ACCESS));
+	assert_contains(rt_hca(n, PP_F_HCA_UVERBS_ACCESS), "did not return");
+	rt_done(n);
 }
 
 static void test_software_and_second_device(void **state)
@@ -495,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_missing_device),
 		cmocka_unit_test(test_no_class),
 		cmocka_unit_test(test_access),
+		cmocka_unit_test(test_open_without_answer),
 		cmocka_unit_test(test_software_and_second_device),
 		cmocka_unit_test(test_stack),
 		cmocka_unit_test(test_removal),
