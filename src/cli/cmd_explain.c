@@ -21,6 +21,7 @@ struct explaining {
 	const struct pp_args *args;
 	struct pp_session s;
 	struct pp_known_set *known;
+	struct pp_policy *policy;
 	struct pp_explain *reader;
 	struct pp_explanation x;
 	struct pp_explain_nccl nccl;
@@ -32,6 +33,17 @@ static bool is_file(const char *operand)
 	struct stat st;
 
 	return !strcmp(operand, "-") || (!stat(operand, &st) && !S_ISDIR(st.st_mode));
+}
+
+/* A path that does not exist is a mistake, not a text. */
+static bool is_path(const char *operand)
+{
+	static const char *const starts[] = {"/", "./", "../", "~/"};
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(starts); i++)
+		if (!strncmp(operand, starts[i], strlen(starts[i])))
+			return !strpbrk(operand, " \t\n");
+	return false;
 }
 
 /* Operands are files when each of them is one; else they are the text. */
@@ -79,7 +91,7 @@ static int read_file(struct explaining *e, const char *file)
 		opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		fd = opened;
 	}
-	r = fd < 0 ? -errno : read_descriptor(e, fd);
+	r = fd < 0 ? -errno : read_descriptor(e, fd); /* a directory: EISDIR */
 	if (r == -EINTR)
 		return PP_EXIT_INTERRUPTED;
 	return r ? pp_complain(e->args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT, "%s: %s",
@@ -94,7 +106,7 @@ static int read_text(struct explaining *e)
 
 	if (!n)
 		return read_file(e, "-");
-	e->words = are_words(e->args);
+	e->words = are_words(e->args) && !is_path(pp_args_operand(e->args, 0));
 	for (size_t i = 0; i < n && !code; i++) {
 		const char *operand = pp_args_operand(e->args, i);
 
@@ -160,6 +172,7 @@ static int write_all(struct explaining *e, struct pp_explain_page *page)
 	struct pp_out *o = e->s.out;
 
 	page->x = &e->x;
+	page->policy = e->policy;
 	page->checks = pp_args_has(e->args, "check");
 	page->all = pp_args_has(e->args, "all");
 	page->one_line = e->x.lines <= 1;
@@ -168,7 +181,7 @@ static int write_all(struct explaining *e, struct pp_explain_page *page)
 	if (pp_out_is_json(o)) {
 		pp_out_str(o, "facts", NULL, page->facts_name);
 		pp_out_bool(o, "facts_used", NULL, page->facts != NULL);
-		pp_explanation_write(pp_out_json(o), &e->x, page->facts);
+		pp_explanation_write(pp_out_json(o), &e->x, page->facts, e->policy);
 		return pp_explain_nccl_show(&e->nccl, o);
 	}
 	pp_explain_text(o, page);
@@ -184,7 +197,8 @@ static int explain(struct explaining *e)
 	struct pp_error err = {0};
 	int code;
 
-	if (pp_known_load(pp_args_get(e->args, "rules"), &e->known, &err))
+	if (pp_known_load(pp_args_get(e->args, "rules"), &e->known, &err) ||
+	    pp_policy_load(pp_args_get(e->args, "policy"), &e->policy, &err))
 		return pp_complain(e->args, PP_EXIT_INPUT, "%s", err.text);
 	if (pp_explain_new(e->known, &e->reader) || pp_explain_nccl_init(&e->nccl))
 		return pp_complain(e->args, PP_EXIT_INTERNAL, "out of memory");
@@ -217,6 +231,7 @@ int pp_cmd_explain(const struct pp_args *args)
 	code = pp_session_close(&e.s, code);
 	pp_explain_free(e.reader);
 	pp_explain_nccl_done(&e.nccl);
+	pp_policy_free(e.policy);
 	pp_known_free(e.known);
 	return code;
 }

@@ -7,14 +7,16 @@
 
 #include "cli/session.h"
 #include "judge/explain.h"
+#include "judge/policy.h"
 
 struct pp_explain_page {
 	const struct pp_explanation *x;
 	const struct pp_facts *facts; /* NULL: none were used */
 	const char *facts_name;	      /* whose, or why none; never NULL */
-	bool checks;		      /* show what the facts say to each condition */
-	bool all;		      /* every diagnosis in full */
-	bool one_line;		      /* the text is one line: its number says nothing */
+	const struct pp_policy *policy;
+	bool checks;   /* show what the facts say to each condition */
+	bool all;      /* every diagnosis in full */
+	bool one_line; /* the text is one line: its number says nothing */
 };
 
 void pp_explain_text(struct pp_out *o, const struct pp_explain_page *p);

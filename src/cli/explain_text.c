@@ -86,6 +86,7 @@ static void in_full(struct pp_out *o, const struct pp_explain_page *p, const str
 		    size_t number)
 {
 	const struct pp_known *k = d->known;
+	const char *blocked = pp_policy_forbids(p->policy, k->rule.fix_id);
 	char head[512];
 
 	(void)snprintf(head, sizeof(head), "%zu. %s: %s", number, word(d), k->rule.title);
@@ -101,8 +102,11 @@ static void in_full(struct pp_out *o, const struct pp_explain_page *p, const str
 	row(o, "decide", k->rule.decide);
 	pp_out_para(o, INDENT + 2, "   %-8s $ %s", "", k->rule.next);
 	row(o, "control", k->control);
-	row(o, "fix", k->rule.fix);
-	row(o, "undo", k->rule.reverse);
+	if (blocked)
+		pp_out_para(o, INDENT, "   %-8s blocked by site policy: %s", "fix", blocked);
+	else
+		row(o, "fix", k->rule.fix);
+	row(o, "undo", blocked ? NULL : k->rule.reverse);
 	row(o, "not", k->not_text);
 	row(o, "source", k->rule.source);
 	pp_out_para(o, INDENT, "   %-8s %s%s%s", "rule", k->rule.id,

@@ -74,6 +74,7 @@ static const struct pp_option explain_options[] = {
 	{"no-node", 0, NULL, "judge by the text alone", NULL},
 	{"all", 'a', NULL, "every cause in full, not the first three", NULL},
 	{"rules", 0, "DIR", "take known problems from DIR alone", NULL},
+	{"policy", 0, "FILE", "fixes that the site forbids", NULL},
 	{NULL},
 };
 

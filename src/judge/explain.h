@@ -11,6 +11,7 @@
 
 #include "judge/known.h"
 #include "judge/message.h"
+#include "judge/policy.h"
 
 struct pp_explain; /* opaque: reads a text */
 
@@ -61,8 +62,8 @@ void pp_explanation_done(struct pp_explanation *x);
 /* Exit code: 1 a problem, 0 nothing wrong in a text that is understood, 2 not known. */
 enum pp_exit pp_explanation_exit(const struct pp_explanation *x);
 
-/* Members of the document: "diagnoses", "unexplained", ... */
+/* Members of the document: "diagnoses", "unexplained", ... @facts and @policy may be NULL. */
 void pp_explanation_write(struct pp_json *j, const struct pp_explanation *x,
-			  const struct pp_facts *facts);
+			  const struct pp_facts *facts, const struct pp_policy *policy);
 
 #endif

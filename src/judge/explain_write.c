@@ -58,7 +58,7 @@ static void write_conditions(struct pp_json *j, const struct pp_diagnosis *d,
 }
 
 static void write_diagnosis(struct pp_json *j, const struct pp_diagnosis *d,
-			    const struct pp_facts *facts)
+			    const struct pp_facts *facts, const struct pp_policy *policy)
 {
 	const struct pp_known *k = d->known;
 
@@ -76,6 +76,7 @@ static void write_diagnosis(struct pp_json *j, const struct pp_diagnosis *d,
 	pp_json_str(j, "control", k->control);
 	pp_json_str(j, "fix", k->rule.fix);
 	pp_json_str(j, "fix_id", k->rule.fix_id);
+	pp_json_str(j, "blocked", pp_policy_forbids(policy, k->rule.fix_id));
 	pp_json_str(j, "reverse", k->rule.reverse);
 	pp_json_str(j, "not", k->not_text);
 	pp_json_str(j, "source", k->rule.source);
@@ -89,11 +90,11 @@ static void write_diagnosis(struct pp_json *j, const struct pp_diagnosis *d,
 }
 
 void pp_explanation_write(struct pp_json *j, const struct pp_explanation *x,
-			  const struct pp_facts *facts)
+			  const struct pp_facts *facts, const struct pp_policy *policy)
 {
 	pp_json_array(j, "diagnoses");
 	for (size_t i = 0; i < x->n; i++)
-		write_diagnosis(j, &x->list[i], facts);
+		write_diagnosis(j, &x->list[i], facts, policy);
 	pp_json_end_array(j);
 	pp_json_array(j, "recognised");
 	for (unsigned int i = 0; i < x->n_formats; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filling a struct pp_known_set, for the files that do: known.c and known_parse.c.
+ * Filling a struct pp_known_set, for the files that do: known.c and known_take.c.
  */
 #ifndef PP_JUDGE_KNOWN_SET_H
 #define PP_JUDGE_KNOWN_SET_H
