@@ -42,7 +42,7 @@ struct pp_scrub_map {
 	uint64_t *prefixes; /* upper halves of IPv6 addresses, in order of appearance; owned */
 	size_t n_prefixes;
 	struct pp_scrub_set hardware; /* GUIDs and MAC addresses seen, for their bare forms */
-	bool failed;		      /* out of memory, or more networks than can be mapped */
+	bool failed; /* out of memory, or more names or networks than can be mapped */
 };
 
 int pp_scrub_map_new(struct pp_scrub_map **ret);
@@ -66,7 +66,7 @@ bool pp_scrub_known(const struct pp_scrub_map *m, uint64_t hardware);
 /* Longest learned word that @text begins with (of those for everywhere), or NULL. */
 const struct pp_scrub_word *pp_scrub_word_at(const struct pp_scrub_map *m, const char *text,
 					     size_t len);
-/* Learns a word, or finds it: its substitute, or @word itself when the map is full. */
+/* Learns a word, or finds it: its substitute. A full map has failed. */
 const char *pp_scrub_learn(struct pp_scrub_map *m, enum pp_scrub_class class, const char *word,
 			   size_t len, bool everywhere);
 

@@ -137,6 +137,7 @@ static size_t try_at_word(struct pp_scrub_text *s, const char *at)
 {
 	size_t n = try_at_sign(s, at);
 
+	n = n ? n : pp_scrub_try_interface(s, at);
 	n = n ? n : try_words(s, at);
 	if (!n && (*at == 's' || *at == 'S'))
 		n = try_serial(s, at);

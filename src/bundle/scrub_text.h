@@ -28,6 +28,7 @@ void pp_scrub_text(struct pp_scrub_text *s, const char *text, size_t len, struct
 size_t pp_scrub_try_uuid(struct pp_scrub_text *s, const char *at);
 size_t pp_scrub_try_colons(struct pp_scrub_text *s, const char *at); /* MAC, GUID, GID, IPv6 */
 size_t pp_scrub_try_ipv4(struct pp_scrub_text *s, const char *at);
+size_t pp_scrub_try_interface(struct pp_scrub_text *s, const char *at); /* enx78e7d1ea46da */
 size_t pp_scrub_try_hex(struct pp_scrub_text *s, const char *at); /* bare GUID, MAC, machine id */
 
 /* Value of a hexadecimal digit, or -1. */

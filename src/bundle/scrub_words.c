@@ -85,12 +85,11 @@ const char *pp_scrub_learn(struct pp_scrub_map *m, enum pp_scrub_class class, co
 	fresh.from = pp_arena_strn(&m->arena, word, len);
 	fresh.to = make(m, class, word, len);
 	fresh.everywhere = everywhere && len >= EVERYWHERE_MIN && !is_common(word, len);
-	if (m->arena.failed) {
+	/* A word that is not learned would stay wherever it was not told by its place. */
+	if (m->arena.failed || m->n_words == PP_SCRUB_WORDS_MAX) {
 		m->failed = true;
 		return "scrubbed";
 	}
-	if (m->n_words == PP_SCRUB_WORDS_MAX)
-		return fresh.to;
 	note_first(m, word[0]);
 	while (at && m->words[at - 1].len < len) {
 		m->words[at] = m->words[at - 1];

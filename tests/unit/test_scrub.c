@@ -419,6 +419,69 @@ static void test_gzip(void **state)
 	pp_record_free(r);
 }
 
+/* Names by systemd.net-naming-scheme(7): en, wl, ww, ib or sl, "x", the address in hexadecimal. */
+static void test_interfaces(void **state)
+{
+	static const char device[] = "/sys/devices/pci0000:00/0000:00:1f.6/net/enx78e7d1ea46da";
+	struct pp_record *r = fresh(), *out;
+	struct pp_scrub_counts counts;
+	const struct pp_entry *e, *answer;
+	char path[256], name[32], *text;
+	size_t n;
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/address", device);
+	add(r, PP_ENTRY_FILE, path, "78:e7:d1:ea:46:da\n");
+	add(r, PP_ENTRY_LINK, "/sys/class/net/enx78e7d1ea46da",
+	    "../../devices/pci0000:00/0000:00:1f.6/net/enx78e7d1ea46da");
+	add(r, PP_ENTRY_ANSWER, "links", "{\"enx78e7d1ea46da\": \"enx78e7d1ea46da\"}");
+	out = scrub(r, &counts);
+	e = pp_record_entries(out, &n);
+	assert_int_equal(n, 3);
+	for (size_t i = 0; i < n; i++) {
+		assert_null(strstr(e[i].path, "ea46da"));
+		assert_null(strstr(e[i].content, "ea46da"));
+	}
+	/* the address in the name is the address of the device */
+	assert_string_equal(e[0].path + strlen("/sys/class/net/"), strrchr(e[0].content, '/') + 1);
+	assert_memory_equal(e[1].content, "78:e7:d1:", 9);
+	(void)snprintf(name, sizeof(name), "enx78e7d1%.2s%.2s%.2s", e[1].content + 9,
+		       e[1].content + 12, e[1].content + 15);
+	assert_string_equal(e[0].path + strlen("/sys/class/net/"), name);
+	answer = pp_record_answer(out, "links");
+	assert_non_null(strstr(answer->content, name));
+	pp_record_free(out);
+	pp_record_free(r);
+	text = scrubbed("wlx78e7d1ea46da.100: enx78e7d1ea46daf matrix78e7d1ea46da enx78e7d1ea46\n");
+	assert_null(strstr(text, "wlx78e7d1ea46da"));
+	assert_memory_equal(text + 15, ".100: enx78e7d1ea46daf matrix78e7d1ea46da enx78e7d1ea46\n",
+			    52);
+	free(text);
+}
+
+/* More names than can be learned: refused, not done in part. */
+static void test_too_many_names(void **state)
+{
+	struct pp_record *r = fresh(), *out;
+	struct pp_scrub_counts counts;
+	struct pp_error err = {0};
+	char path[64], text[64];
+
+	(void)state;
+	for (int i = 0; i < 1024; i++) {
+		(void)snprintf(path, sizeof(path), "/etc/%d.conf", i);
+		(void)snprintf(text, sizeof(text), "/home/person%d/x", i);
+		add(r, PP_ENTRY_FILE, path, text);
+	}
+	out = scrub(r, &counts);
+	assert_int_equal(counts.replaced, 1024);
+	pp_record_free(out);
+	add(r, PP_ENTRY_FILE, "/etc/last.conf", "/home/person1024/x");
+	assert_int_equal(pp_scrub_record(r, &out, &counts, &err), -EFBIG);
+	assert_non_null(strstr(err.text, "more names"));
+	pp_record_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,7 +490,8 @@ int main(void)
 		cmocka_unit_test(test_injective),      cmocka_unit_test(test_networks),
 		cmocka_unit_test(test_cmdline),	       cmocka_unit_test(test_names),
 		cmocka_unit_test(test_awkward_names),  cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_gzip),
+		cmocka_unit_test(test_gzip),	       cmocka_unit_test(test_interfaces),
+		cmocka_unit_test(test_too_many_names),
 	};
 
 	return cmocka_run_group_tests_name("scrub", tests, NULL, NULL);
