@@ -16,7 +16,7 @@ enum { FACTS_MAX = 32 << 20 };
 
 static const char HOSTNAME[] = "/proc/sys/kernel/hostname";
 
-void pp_capture_complete(struct pp_source *src)
+void pp_capture_names(struct pp_source *src)
 {
 	/* The name labels the bundle; all three teach the scrubber what to look for. */
 	static const char *const paths[] = {HOSTNAME, "/proc/sys/kernel/domainname",

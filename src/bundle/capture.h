@@ -30,7 +30,7 @@ struct pp_captured {
  * Reads what nobody else reads and a bundle needs (the host's name). Call it while @record is
  * still attached to the source, after the collection.
  */
-void pp_capture_complete(struct pp_source *src);
+void pp_capture_names(struct pp_source *src);
 
 /* @record: what was read while @node was collected. Both borrowed. */
 int pp_capture_write(const struct pp_node *node, struct pp_record *record,

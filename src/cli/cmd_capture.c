@@ -72,7 +72,7 @@ int pp_cmd_capture(const struct pp_args *args)
 
 	if (code)
 		return pp_session_close(&s, code);
-	pp_capture_complete(s.src);
+	pp_capture_names(s.src);
 	r = pp_capture_write(s.node, s.record, &options, &captured, &err);
 	if (r)
 		return pp_session_close(&s,

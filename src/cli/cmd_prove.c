@@ -129,7 +129,7 @@ static int write_bundle(struct pp_session *s, const struct pp_proof *p)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: %s", strerrordesc_np(-r));
 	file.data = result;
 	file.len = strlen(result);
-	pp_capture_complete(s->src);
+	pp_capture_names(s->src);
 	r = pp_capture_write(s->node, s->record, &options, &captured, &err);
 	if (r)
 		return pp_complain(s->args, pp_exit_of_writing(r), "%s", err.text);
