@@ -26,6 +26,14 @@ static int from_archive(int fd, struct pp_bundle *b, struct pp_error *err)
 	return r;
 }
 
+/* A directory without a manifest is not read: it may be anybody's, and any size. */
+static int from_dir(int fd, struct pp_bundle *b, struct pp_error *err)
+{
+	if (faccessat(fd, PP_MANIFEST_NAME, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+		return pp_error_set(err, -EBADMSG, "no " PP_MANIFEST_NAME ": not a bundle");
+	return pp_bundle_walk(fd, pp_bundle_load, b, err);
+}
+
 int pp_bundle_open(const char *path, struct pp_bundle **ret, struct pp_error *err)
 {
 	int PP_AUTO_CLOSE fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -40,8 +48,7 @@ int pp_bundle_open(const char *path, struct pp_bundle **ret, struct pp_error *er
 				    path);
 	r = pp_bundle_new(&b, err);
 	if (!r)
-		r = S_ISDIR(st.st_mode) ? pp_bundle_walk(fd, pp_bundle_load, b, err)
-					: from_archive(fd, b, err);
+		r = S_ISDIR(st.st_mode) ? from_dir(fd, b, err) : from_archive(fd, b, err);
 	if (!r)
 		r = pp_bundle_loaded(b, err);
 	if (r) {

@@ -9,11 +9,16 @@
 #include "bundle/bundle.h"
 #include "base/banned.h"
 
-static bool has_manifest(const char *dir)
+/* 1, 0, or why nobody can tell. */
+static int has_manifest(const char *dir)
 {
 	int PP_AUTO_CLOSE fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	return fd >= 0 && !faccessat(fd, PP_MANIFEST_NAME, F_OK, AT_SYMLINK_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (!faccessat(fd, PP_MANIFEST_NAME, F_OK, AT_SYMLINK_NOFOLLOW))
+		return 1;
+	return errno == ENOENT ? 0 : -errno;
 }
 
 int pp_replay_open(const char *path, struct pp_source **ret, struct pp_error *err)
@@ -21,13 +26,18 @@ int pp_replay_open(const char *path, struct pp_source **ret, struct pp_error *er
 	struct pp_bundle *b = NULL;
 	struct pp_source *s = NULL;
 	struct stat st;
-	int r;
+	int r = 0;
 
 	if (stat(path, &st))
 		return pp_error_set(err, -errno, "replay '%.300s': %s", path,
 				    pp_source_why(-errno));
-	if (S_ISDIR(st.st_mode) && !has_manifest(path))
-		return pp_source_replay_dir(path, ret, err);
+	if (S_ISDIR(st.st_mode)) {
+		r = has_manifest(path);
+		if (r < 0)
+			return pp_error_set(err, r, "replay '%.300s': %s", path, pp_source_why(r));
+		if (!r)
+			return pp_source_replay_dir(path, ret, err);
+	}
 	r = pp_bundle_open(path, &b, err);
 	if (r)
 		return pp_error_prefix(err, "replay");

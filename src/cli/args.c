@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/near.h"
 #include "base/parse.h"
 #include "base/words.h"
@@ -166,6 +167,30 @@ static int parse_options(struct pp_args *a, int argc, char **argv)
 	return 0;
 }
 
+/* An option that would say nothing is refused: whoever gave it expects that it does. */
+static int check_ignored(const struct pp_args *a)
+{
+	static const char *const pairs[][2] = {
+		{"root", "replay"}, {"no-bundle", "output"}, {"no-bundle", "force"}};
+	static const char *const sources[] = {"root", "replay"};
+	char what[64], option[64];
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(pairs); i++) {
+		if (!pp_args_has(a, pairs[i][0]) || !pp_args_has(a, pairs[i][1]))
+			continue;
+		(void)snprintf(what, sizeof(what), "--%s excludes", pairs[i][0]);
+		(void)snprintf(option, sizeof(option), "--%s", pairs[i][1]);
+		return usage(a->verb, what, option, NULL);
+	}
+	for (size_t i = 0; a->verb->no_source && i < PP_ARRAY_LEN(sources); i++) {
+		if (!pp_args_has(a, sources[i]))
+			continue;
+		(void)snprintf(option, sizeof(option), "--%s", sources[i]);
+		return usage(a->verb, "reads no node, so it takes no", option, NULL);
+	}
+	return 0;
+}
+
 int pp_args_parse(const struct pp_verb *verb, int argc, char **argv, struct pp_args **ret)
 {
 	struct pp_args *a = calloc(1, sizeof(*a));
@@ -185,8 +210,7 @@ int pp_args_parse(const struct pp_verb *verb, int argc, char **argv, struct pp_a
 		r = -1;
 	}
 	r = r ? r : check_operands(a);
-	if (!r && pp_args_has(a, "root") && pp_args_has(a, "replay"))
-		r = usage(verb, "--root excludes", "--replay", NULL);
+	r = r ? r : check_ignored(a);
 	if (r) {
 		pp_args_free(a);
 		return r;

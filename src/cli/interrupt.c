@@ -21,7 +21,8 @@ void pp_interrupt_catch(void)
 
 	(void)sigaction(SIGINT, &act, NULL);
 	(void)sigaction(SIGTERM, &act, NULL);
-	/* A closed pipe is an error of writing, with a line, not a silent death. */
+	/* A closed pipe is an error of writing, not a death: the exit status still says the
+	 * verdict. */
 	act = (struct sigaction){.sa_handler = SIG_IGN};
 	(void)sigaction(SIGPIPE, &act, NULL);
 }

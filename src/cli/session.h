@@ -27,7 +27,8 @@ int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_sess
 int pp_session_open_output(const struct pp_args *args, struct pp_session *ret);
 /*
  * Writes the output and frees everything; returns @code, or PP_EXIT_INTERNAL with one line on
- * stderr when the output could not be written. NULL-safe members: call it after any failure.
+ * stderr when the output could not be written; a reader that went away is no error. NULL-safe
+ * members: call it after any failure.
  */
 int pp_session_close(struct pp_session *s, int code);
 

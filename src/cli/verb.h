@@ -27,6 +27,7 @@ struct pp_verb {
 	const struct pp_option *options; /* NULL: only the common ones */
 	unsigned int min_operands, max_operands;
 	int (*run)(const struct pp_args *args); /* returns an exit code */
+	bool no_source;				/* reads no node: --root and --replay are refused */
 };
 
 extern const struct pp_verb pp_verbs[]; /* ends with name NULL */

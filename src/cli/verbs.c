@@ -104,7 +104,7 @@ const struct pp_verb pp_verbs[] = {
 	{"bundle", "show|verify PATH", "show or verify a bundle",
 	 "show says what a bundle is and what it found; verify says whether every file of it is\n"
 	 "there and as it was written (exit 0), or which is not (exit 65).",
-	 NULL, 2, 2, pp_cmd_bundle},
+	 NULL, 2, 2, pp_cmd_bundle, true},
 	{"check", "", "what is missing or wrong (gate 1), and what repairs it",
 	 "Applies the rules to the facts of this node: what is wrong, where, why, and the next\n"
 	 "command. What could not be read is unknown, never good. Read-only unless --probe.",
@@ -120,8 +120,8 @@ const struct pp_verb pp_verbs[] = {
 	 "that decides, the fix and its reverse. Facts of this node narrow it; nothing is run.",
 	 explain_options, 0, 4096, pp_cmd_explain},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
-	 0, 0, pp_cmd_completion},
-	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help},
+	 0, 0, pp_cmd_completion, true},
+	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help, true},
 	{NULL},
 };
 

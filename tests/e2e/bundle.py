@@ -149,8 +149,8 @@ def part_format(top):
     capture(made, archive, "--force")
     whole(archive)
     check(not [n for n in os.listdir(top) if ".tmp-" in n], "a temporary is left")
-
-
+    reader_gone(made)
+    report_lost(top, made)
     proved(top, made)
 
 
@@ -175,6 +175,31 @@ def proved(top, made):
     again = json.loads(peerpath("prove", "--replay", scrubbed, "--no-bundle", "--json").stdout)
     check([g["verdict"] for g in again["gates"]] == [g["verdict"] for g in said["gates"]],
           "a scrubbed bundle has other verdicts")
+
+
+def reader_gone(made):
+    """A reader that has seen enough takes nothing from the verdict: the same status, no line."""
+    argv = [PEERPATH, "prove", "--replay", str(made), "--no-bundle"]
+    want = run(*argv).returncode
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(argv, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    check((done.returncode, done.stderr) == (want, ""), f"no reader: {done.returncode} {done.stderr}")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    check(done.returncode == 70 and "ENOSPC" in done.stderr, f"full: {done.returncode} {done.stderr}")
+
+
+def report_lost(top, made):
+    """As peerpath-capture(1) says: the bundle is whole and stays."""
+    path = top / "unreported.tar.zst"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([PEERPATH, "capture", "--replay", str(made), "-o", str(path)],
+                              stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    check(done.returncode == 70 and "cannot write the output" in done.stderr,
+          f"report lost: {done.returncode} {done.stderr}")
+    whole(path)
 
 
 def others_write(top, opened):
@@ -327,7 +352,9 @@ def part_hostile(top):
     refused(bad, "window")
     bombs(bad)
     check(peerpath("bundle", "verify", "/nonexistent").returncode == 65, "no such file: not 65")
-    check(peerpath("bundle", "verify", top).returncode == 65, "another directory: not 65")
+    refused(top, "no manifest.json: not a bundle")
+    usage_errors(top)
+    denied(top)
     check(peerpath("bundle", "verfy", bad).returncode == 64, "a typo: not 64")
     # Bundles that name each other's links leave nothing outside their tree readable.
     tree = top / "tree"
@@ -336,6 +363,32 @@ def part_hostile(top):
     (tree / "raw/proc").symlink_to("/proc")
     done = peerpath("identity", "--facts", "--json", "--replay", tree)
     check(os.uname().release not in done.stdout, "a link led out of the recording")
+
+
+def usage_errors(top):
+    """Options that would say nothing are refused, in one line."""
+    for arguments in (("prove", "--no-bundle", "-o", top / "x"), ("prove", "--no-bundle", "--force"),
+                      ("bundle", "verify", top / "x", "--replay", top),
+                      ("bundle", "show", top / "x", "--root", top),
+                      ("prove", "--root", top, "--replay", top)):
+        done = peerpath(*arguments)
+        check(done.returncode == 64 and done.stdout == "", f"{arguments}: exit {done.returncode}")
+        check(done.stderr.count("\n") == 1, f"{arguments}: {done.stderr!r}")
+
+
+def denied(top):
+    """A directory that may not be read is not taken for one that is no recording."""
+    program, tree = top / "peerpath", top / "denied"
+    shutil.copy(PEERPATH, program)
+    (tree / "sys").mkdir(parents=True)
+    top.chmod(0o755)
+    tree.chmod(0)
+    more = {} if os.geteuid() else {"user": 65534, "group": 65534, "extra_groups": []}
+    done = run(program, "identity", "--replay", tree, **more)
+    check(done.returncode == 65 and "permission denied" in done.stderr, f"denied: {done.stderr!r}")
+    done = run(program, "bundle", "verify", tree, **more)
+    check(done.returncode == 65 and "permission denied" in done.stderr, f"denied: {done.stderr!r}")
+    tree.chmod(0o700)
 
 
 def check_memory(bad):
