@@ -109,6 +109,21 @@ static int check_target(const struct target *t, bool archive, bool force, bool *
 	return 0;
 }
 
+int pp_bundle_check(const char *path, bool force, struct pp_error *err)
+{
+	struct target t;
+	bool there;
+	int r = find_target(path, &t, err);
+
+	if (r)
+		return r;
+	r = check_target(&t, pp_bundle_is_archive(path), force, &there, err);
+	if (!r && faccessat(t.parent, ".", W_OK | X_OK, AT_EACCESS))
+		r = failed(&t, -errno, "its directory", err);
+	(void)close(t.parent);
+	return r;
+}
+
 static int interrupted(struct pp_error *err)
 {
 	return pp_error_set(err, -EINTR, "interrupted: nothing was written");

@@ -58,6 +58,12 @@ int pp_bundle_write(const char *path, const struct pp_bundle_content *content,
 		    const struct pp_bundle_options *options, struct pp_bundle_written *ret,
 		    struct pp_error *err);
 
+/*
+ * May a bundle be written there? As pp_bundle_write() would find it now, for asking before a long
+ * run: -EEXIST, -EINVAL for no name, the errno of its directory.
+ */
+int pp_bundle_check(const char *path, bool force, struct pp_error *err);
+
 struct pp_bundle; /* opaque: read and verified */
 
 /*

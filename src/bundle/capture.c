@@ -108,6 +108,13 @@ static int write_scrubbed(struct pp_record *record, const struct pp_capture_opti
 	return r;
 }
 
+int pp_capture_check(const struct pp_capture_options *options, struct pp_error *err)
+{
+	/* The default name is not known yet; its directory is. */
+	return pp_bundle_check(options->path ? options->path : "peerpath-HOST-TIME.tar.zst",
+			       options->force, err);
+}
+
 int pp_capture_write(const struct pp_node *node, struct pp_record *record,
 		     const struct pp_capture_options *options, struct pp_captured *ret,
 		     struct pp_error *err)

@@ -32,6 +32,9 @@ struct pp_captured {
  */
 void pp_capture_names(struct pp_source *src);
 
+/* Before the collection: may the bundle be written? As pp_bundle_check(). */
+int pp_capture_check(const struct pp_capture_options *options, struct pp_error *err);
+
 /* @record: what was read while @node was collected. Both borrowed. */
 int pp_capture_write(const struct pp_node *node, struct pp_record *record,
 		     const struct pp_capture_options *options, struct pp_captured *ret,

@@ -68,8 +68,12 @@ int pp_cmd_capture(const struct pp_args *args)
 	struct pp_captured captured;
 	struct pp_session s;
 	struct pp_error err = {0};
-	int code = pp_session_open(args, true, &s), r;
+	int code, r = pp_capture_check(&options, &err);
 
+	if (r)
+		return pp_complain(args, pp_exit_of_writing(r), "%s; -o names another place",
+				   err.text);
+	code = pp_session_open(args, true, &s);
 	if (code)
 		return pp_session_close(&s, code);
 	pp_capture_names(s.src);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main job: gates in order, one table, one bundle. The verdict becomes the exit code; a
- * bundle that cannot be written is an error of its own and hides no verdict.
+ * The main job: gates in order, one table, one bundle. The verdict becomes the exit code. Where
+ * no bundle can go is said before the work; one that fails later is an error of its own (exit 70)
+ * and hides no verdict.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -112,16 +113,30 @@ static int result_document(struct pp_session *s, const struct pp_proof *p, char 
 	return r;
 }
 
-static int write_bundle(struct pp_session *s, const struct pp_proof *p)
+static struct pp_capture_options capture_options(const struct pp_args *args)
+{
+	return (struct pp_capture_options){.path = pp_args_get(args, "output"),
+					   .force = pp_args_has(args, "force"),
+					   .stopped = pp_interrupted};
+}
+
+/* Before anything is collected: no run of minutes ends at a name that is taken. */
+static int check_target(const struct pp_args *args)
+{
+	const struct pp_capture_options options = capture_options(args);
+	struct pp_error err = {0};
+	int r = pp_capture_check(&options, &err);
+
+	return r ? pp_complain(args, pp_exit_of_writing(r),
+			       "%s; -o names another place, --no-bundle writes none", err.text)
+		 : 0;
+}
+
+static int write_bundle(struct pp_session *s, const struct pp_proof *p, struct pp_captured *ret)
 {
 	char *PP_AUTO_FREE result = NULL;
 	struct pp_bundle_file file = {.path = "result.json"};
-	const struct pp_capture_options options = {.path = pp_args_get(s->args, "output"),
-						   .force = pp_args_has(s->args, "force"),
-						   .stopped = pp_interrupted,
-						   .files = &file,
-						   .n_files = 1};
-	struct pp_captured captured;
+	struct pp_capture_options options = capture_options(s->args);
 	struct pp_error err = {0};
 	int r = result_document(s, p, &result);
 
@@ -129,12 +144,24 @@ static int write_bundle(struct pp_session *s, const struct pp_proof *p)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: %s", strerrordesc_np(-r));
 	file.data = result;
 	file.len = strlen(result);
+	options.files = &file;
+	options.n_files = 1;
 	pp_capture_names(s->src);
-	r = pp_capture_write(s->node, s->record, &options, &captured, &err);
-	if (r)
-		return pp_complain(s->args, pp_exit_of_writing(r), "%s", err.text);
-	pp_out_str(s->out, "bundle", "bundle", captured.path);
-	return 0;
+	r = pp_capture_write(s->node, s->record, &options, ret, &err);
+	return r ? pp_complain(s->args, r == -EINTR ? PP_EXIT_INTERRUPTED : PP_EXIT_INTERNAL, "%s",
+			       err.text)
+		 : 0;
+}
+
+/* The bundle's line stands below the verdict, whatever became of the bundle. */
+static int finish(struct pp_session *s, const struct pp_proof *p, bool keep)
+{
+	struct pp_captured captured;
+	int code = keep ? write_bundle(s, p, &captured) : 0;
+
+	pp_out_str(s->out, "bundle", keep ? "bundle" : NULL, keep && !code ? captured.path : NULL);
+	s->answered = true;
+	return code ? code : pp_exit_of(s->args, p->gates.verdict);
 }
 
 int pp_cmd_prove(const struct pp_args *args)
@@ -151,6 +178,9 @@ int pp_cmd_prove(const struct pp_args *args)
 				   "--through does not take '%s': identity, prerequisites, memory, "
 				   "library, application, or 0 to 4",
 				   gate);
+	code = keep ? check_target(args) : 0;
+	if (code)
+		return code;
 	code = pp_session_open(args, keep, &s);
 	if (!code)
 		code = pp_proof_judge(&s, through, &p);
@@ -158,11 +188,8 @@ int pp_cmd_prove(const struct pp_args *args)
 		emit(&s, s.out, &p);
 		pp_out_heading(s.out, "Verdict");
 		pp_out_verdict(s.out, NULL, "overall", p.gates.verdict);
-		if (keep)
-			code = write_bundle(&s, &p);
+		code = finish(&s, &p, keep);
 	}
-	if (!code)
-		code = pp_exit_of(args, p.gates.verdict);
 	code = pp_session_close(&s, code);
 	pp_proof_done(&p);
 	return code;

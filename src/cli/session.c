@@ -109,7 +109,8 @@ int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_sess
 
 int pp_session_close(struct pp_session *s, int code)
 {
-	bool done = code == PP_EXIT_PASS || code == PP_EXIT_BAD || code == PP_EXIT_UNKNOWN;
+	bool done = s->answered || code == PP_EXIT_PASS || code == PP_EXIT_BAD ||
+		    code == PP_EXIT_UNKNOWN;
 	char text[128];
 	int r;
 

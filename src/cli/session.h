@@ -16,6 +16,7 @@ struct pp_session {
 	struct pp_record *record; /* what was read, when asked for; else NULL */
 	struct pp_node *node;	  /* NULL for pp_session_open_output() */
 	struct pp_out *out;
+	bool answered; /* the output holds what was asked for: written whatever the exit code */
 };
 
 /*

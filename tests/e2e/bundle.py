@@ -354,6 +354,7 @@ def part_hostile(top):
     check(peerpath("bundle", "verify", "/nonexistent").returncode == 65, "no such file: not 65")
     refused(top, "no manifest.json: not a bundle")
     usage_errors(top)
+    refused_before(top)
     denied(top)
     check(peerpath("bundle", "verfy", bad).returncode == 64, "a typo: not 64")
     # Bundles that name each other's links leave nothing outside their tree readable.
@@ -363,6 +364,21 @@ def part_hostile(top):
     (tree / "raw/proc").symlink_to("/proc")
     done = peerpath("identity", "--facts", "--json", "--replay", tree)
     check(os.uname().release not in done.stdout, "a link led out of the recording")
+
+
+def refused_before(top):
+    """Where no bundle can go is said before anything is read: the recording is not even opened."""
+    taken = top / "taken"
+    taken.write_text("x")
+    for verb in ("prove", "capture"):
+        for path, code, words in ((taken, 64, "--force"), (top / "absent/x", 70, "ENOENT"),
+                                  (taken / "x", 70, "ENOTDIR"), (".", 64, "no name")):
+            done = peerpath(verb, "--replay", top / "nonexistent", "-o", path)
+            line = done.stderr.strip()
+            check(done.returncode == code and words in line and "-o names another place" in line,
+                  f"{verb} -o {path}: exit {done.returncode}: {line}")
+            check(("--no-bundle" in line) == (verb == "prove"), f"{verb} -o {path}: {line}")
+    check(taken.read_text() == "x", "a file was replaced")
 
 
 def usage_errors(top):
@@ -386,6 +402,9 @@ def denied(top):
     more = {} if os.geteuid() else {"user": 65534, "group": 65534, "extra_groups": []}
     done = run(program, "identity", "--replay", tree, **more)
     check(done.returncode == 65 and "permission denied" in done.stderr, f"denied: {done.stderr!r}")
+    done = run(program, "prove", "--replay", tree, "-o", tree / "x", **more)
+    check(done.returncode == 70 and "EACCES" in done.stderr and "--no-bundle" in done.stderr,
+          f"denied: {done.stderr!r}")
     done = run(program, "bundle", "verify", tree, **more)
     check(done.returncode == 65 and "permission denied" in done.stderr, f"denied: {done.stderr!r}")
     tree.chmod(0o700)
@@ -549,8 +568,25 @@ def part_disk(top):
             check(done.returncode == 70, f"full disk: exit {done.returncode}: {line}")
             check("ENOSPC" in line and "\n" not in line, f"full disk: {line}")
             check(os.listdir(small) == [], f"full disk: left {os.listdir(small)}")
+            verdict_kept(made, small / name)
+            check(os.listdir(small) == [], f"full disk: prove left {os.listdir(small)}")
     finally:
         must("umount", small)
+
+
+def verdict_kept(made, path):
+    """A bundle that cannot be written hides no verdict."""
+    want = json.loads(peerpath("prove", "--replay", made, "--no-bundle", "--json").stdout)
+    done = peerpath("prove", "--replay", made, "-o", path, "--json")
+    line = done.stderr.strip()
+    check(done.returncode == 70 and "ENOSPC" in line and "\n" not in line,
+          f"prove, full disk: exit {done.returncode}: {line}")
+    if check(done.stdout, "prove, full disk: no verdict"):
+        said = json.loads(done.stdout)
+        check(said["bundle"] is None, f"prove, full disk: bundle {said['bundle']}")
+        check(said["gates"] == want["gates"], "prove, full disk: other gates")
+    text = peerpath("prove", "--replay", made, "-o", path)
+    check("Verdict" in text.stdout and text.returncode == 70, "prove, full disk: no table")
 
 
 def main():
