@@ -83,7 +83,8 @@ static int write_bundle(const struct pp_node *node, struct pp_record *record,
 		memcpy(files + 1, o->files, o->n_files * sizeof(*files));
 	content.n_files = 1 + o->n_files;
 	r = pp_bundle_write(to->path, &content, &options, &to->written, err);
-	to->complete = !r && !to->written.dropped && !pp_record_cut(record);
+	if (!r)
+		to->left_out = to->written.dropped + pp_record_cut(record);
 	return r;
 }
 

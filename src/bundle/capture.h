@@ -23,7 +23,7 @@ struct pp_captured {
 	char host[128];
 	struct pp_bundle_written written;
 	struct pp_scrub_counts scrubbed; /* all zero without scrub */
-	bool complete;			 /* nothing was left out for size or shape */
+	size_t left_out; /* entries, for size or shape, as far as is known; not 0: incomplete */
 };
 
 /*

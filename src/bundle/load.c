@@ -171,6 +171,8 @@ int pp_bundle_loaded(struct pp_bundle *b, struct pp_error *err)
 		r = pp_manifest_sort(b->have, err);
 	if (!r)
 		r = pp_manifest_compare(b->manifest, b->have, err);
+	if (!r && !b->manifest->complete)
+		pp_record_set_cut(b->record, 1);
 	if (r || !b->errors_text)
 		return r;
 	r = pp_store_parse_errors(b->errors_text, b->record);

@@ -253,6 +253,7 @@ int pp_scrub_record(struct pp_record *in, struct pp_record **ret,
 				    r == -EFBIG ? "more names or networks than can be replaced"
 						: pp_source_why(r));
 	}
+	pp_record_set_cut(to, pp_record_cut(in));
 	*ret = to;
 	*ret_counts = (struct pp_scrub_counts){.replaced = p.text.replaced, .dropped = p.dropped};
 	return 0;

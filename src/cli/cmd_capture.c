@@ -50,8 +50,8 @@ static void report(struct pp_session *s, const struct pp_captured *c, bool scrub
 	pp_out_u64(s->out, "links", "links", c->written.links);
 	pp_out_u64(s->out, "directories", "directories", c->written.directories);
 	pp_out_u64(s->out, "bytes", "bytes", c->written.bytes);
-	pp_out_bool(s->out, "complete", c->complete ? NULL : "complete", c->complete);
-	pp_out_u64(s->out, "left_out", c->complete ? NULL : "left out", c->written.dropped);
+	pp_out_bool(s->out, "complete", c->left_out ? "complete" : NULL, !c->left_out);
+	pp_out_u64(s->out, "left_out", c->left_out ? "left out" : NULL, c->left_out);
 	pp_out_bool(s->out, "scrubbed", "scrubbed", scrub);
 	pp_out_u64(s->out, "replaced", scrub ? "values replaced" : NULL, c->scrubbed.replaced);
 	pp_out_u64(s->out, "binary_dropped", scrub ? "binary files dropped" : NULL,

@@ -81,11 +81,14 @@ static void emit(struct pp_session *s, struct pp_out *o, const struct pp_proof *
 	pp_out_bool(o, "keep_going", NULL, p->gates.keep_going);
 	pp_out_bool(o, "stopped", NULL, p->gates.stopped);
 	pp_out_bool(o, "simulated", NULL, false);
+	pp_out_bool(o, "recording_complete", NULL, !pp_source_cut(s->src));
 	pp_out_verdict(o, "verdict", NULL, p->gates.verdict);
 	pp_out_str(o, "software_fingerprint", NULL,
 		   pp_fact_str_or(s->node->self, PP_F_SOFTWARE_FINGERPRINT, NULL));
 	pp_out_str(o, "topology_class", NULL,
 		   pp_fact_str_or(s->node->self, PP_F_TOPOLOGY_CLASS, NULL));
+	if (pp_source_cut(s->src))
+		pp_out_para(o, 2, "The recording is incomplete: what it does not hold is unknown.");
 	if (pp_out_is_json(o))
 		gates_json(o, &p->gates);
 	else
@@ -160,6 +163,14 @@ static int finish(struct pp_session *s, const struct pp_proof *p, bool keep)
 	int code = keep ? write_bundle(s, p, &captured) : 0;
 
 	pp_out_str(s->out, "bundle", keep ? "bundle" : NULL, keep && !code ? captured.path : NULL);
+	if (keep && !code) {
+		pp_out_bool(s->out, "complete", NULL, !captured.left_out);
+		pp_out_u64(s->out, "left_out", NULL, captured.left_out);
+		if (captured.left_out)
+			pp_out_para(s->out, 2,
+				    "bundle incomplete: %zu left out; in a replay they are unknown",
+				    captured.left_out);
+	}
 	s->answered = true;
 	return code ? code : pp_exit_of(s->args, p->gates.verdict);
 }

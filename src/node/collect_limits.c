@@ -105,7 +105,7 @@ static void collect_device(struct pp_node *n, enum pp_fact_id id, const char *pa
 {
 	bool yes = pp_source_exists(n->src, path);
 
-	if (yes || pp_source_exists(n->src, "/dev/null"))
+	if (yes || (!pp_source_cut(n->src) && pp_source_exists(n->src, "/dev/null")))
 		pp_fact_bool(&n->facts, n->self, id, yes, path);
 	else
 		pp_fact_unknown(&n->facts, n->self, id, path, "/dev cannot be seen here");

@@ -104,6 +104,12 @@ static int read_entries(struct table *t)
 		/* The table ends here, unless it goes on: then this one entry is missing. */
 		if (r == -ENOENT && entry_text(t, "gids", i + 1, next) == -ENOENT)
 			return 0;
+		/* In a recording that was cut nothing says where it ends. */
+		if (r == -ENODATA && entry_text(t, "gids", i + 1, next) == -ENODATA) {
+			not_whole(t, "gids", i, pp_source_why(r));
+			add_line(t, i, "unreadable", "", "");
+			return 0;
+		}
 		if (r || pp_gid_parse(text, &gid)) {
 			not_whole(t, "gids", i, r ? pp_source_why(r) : "not understood");
 			add_line(t, i, "unreadable", "", "");

@@ -48,7 +48,7 @@ int pp_library_real(struct pp_source *s, const char *path, char ret[PP_PATH_MAX]
 		done = 1;
 	}
 	if (!pp_source_exists(s, now))
-		return -ENOENT;
+		return pp_source_cut(s) ? -ENODATA : -ENOENT;
 	memcpy(ret, now, strlen(now) + 1);
 	return 0;
 }

@@ -22,7 +22,8 @@ struct pp_record {
 	/* open-addressing index by kind class and path: slot holds entry number + 1 */
 	uint32_t *slots;
 	size_t n_slots;
-	bool sorted, cut;
+	size_t cut; /* entries dropped */
+	bool sorted;
 };
 
 int pp_record_new(size_t limit, struct pp_record **ret)
@@ -179,11 +180,11 @@ static int put(struct pp_record *r, enum pp_entry_kind kind, const char *path, c
 	known = r->slots[slot] != 0;
 	if (known && !replaces(kind, r->entries[r->slots[slot] - 1].kind))
 		return 0;
-	fresh.content = pp_arena_strn(&r->arena, content ? content : "", len);
+	fresh.content = len ? pp_arena_strn(&r->arena, content, len) : "";
 	fresh.path = known ? r->entries[r->slots[slot] - 1].path : pp_arena_str(&r->arena, path);
 	if (r->arena.failed) {
 		r->arena.failed = false;
-		r->cut = true;
+		r->cut++;
 		return -EFBIG;
 	}
 	if (known) {
@@ -263,7 +264,12 @@ const struct pp_entry *pp_record_entries(struct pp_record *r, size_t *ret_n)
 	return r->entries;
 }
 
-bool pp_record_cut(const struct pp_record *r)
+size_t pp_record_cut(const struct pp_record *r)
 {
 	return r->cut;
+}
+
+void pp_record_set_cut(struct pp_record *r, size_t n)
+{
+	r->cut += n;
 }

@@ -61,8 +61,13 @@ const struct pp_entry *pp_record_answer(const struct pp_record *r, const char *n
 /* Sorted by path; answers come last, sorted by name. Borrowed until the next put. */
 const struct pp_entry *pp_record_entries(struct pp_record *r, size_t *ret_n);
 
-/* True when an entry was dropped for the limit: the record is not whole. */
-bool pp_record_cut(const struct pp_record *r);
+/*
+ * How many entries were dropped for the limit: not 0, and the record is not whole. What it does
+ * not hold is then not known to be absent.
+ */
+size_t pp_record_cut(const struct pp_record *r);
+/* @n entries more are missing: of a loaded archive that says so, of what this one is a copy of. */
+void pp_record_set_cut(struct pp_record *r, size_t n);
 
 /* True for an absolute path without "//", ".", ".." or trailing '/', shorter than PP_PATH_MAX. */
 bool pp_path_normal(const char *path);

@@ -233,6 +233,14 @@ struct pp_helpers *pp_source_helpers(struct pp_source *s)
 void pp_source_set_record(struct pp_source *s, struct pp_record *r)
 {
 	s->record = r;
+	/* A copy of what is not whole is not whole either. */
+	if (r && s->store.tree)
+		pp_record_set_cut(r, pp_record_cut(s->store.tree));
+}
+
+bool pp_source_cut(const struct pp_source *s)
+{
+	return s->store.tree && pp_record_cut(s->store.tree);
 }
 
 struct pp_record *pp_source_record(const struct pp_source *s)
@@ -240,13 +248,13 @@ struct pp_record *pp_source_record(const struct pp_source *s)
 	return s->record;
 }
 
-/* Keeps what was read. A full record is cut, not an error of the reading. */
-static void keep(struct pp_source *s, enum pp_entry_kind kind, const char *path, const void *bytes,
-		 size_t len, int error)
+/* Keeps what was read. A full record is cut (-EFBIG), not an error of the reading. */
+static int keep(struct pp_source *s, enum pp_entry_kind kind, const char *path, const void *bytes,
+		size_t len, int error)
 {
-	if (s->record && error != -ENOENT && error != -ENOTDIR)
-		(void)pp_record_put(s->record, error ? PP_ENTRY_ERROR : kind, path, bytes, len,
-				    error);
+	if (!s->record || error == -ENOENT || error == -ENOTDIR)
+		return 0;
+	return pp_record_put(s->record, error ? PP_ENTRY_ERROR : kind, path, bytes, len, error);
 }
 
 int pp_source_read(struct pp_source *s, const char *path, void *buf, size_t size, size_t *ret_len)
@@ -254,7 +262,7 @@ int pp_source_read(struct pp_source *s, const char *path, void *buf, size_t size
 	size_t len = 0;
 	int r = pp_path_normal(path) ? s->ops->read(&s->store, path, buf, size, &len) : -EINVAL;
 
-	keep(s, PP_ENTRY_FILE, path, buf, len, r);
+	(void)keep(s, PP_ENTRY_FILE, path, buf, len, r);
 	if (!r || r == -EFBIG)
 		*ret_len = len;
 	return r;
@@ -273,7 +281,7 @@ int pp_source_scan(struct pp_source *s, const char *path, const struct pp_scan *
 	/* What was read whole says more than the pieces kept here. */
 	before = s->record ? pp_record_get(s->record, path) : NULL;
 	if (!before || before->kind != PP_ENTRY_FILE)
-		keep(s, PP_ENTRY_FILE, path, pp_buf_text(&kept), kept.len, r);
+		(void)keep(s, PP_ENTRY_FILE, path, pp_buf_text(&kept), kept.len, r);
 	return r;
 }
 
@@ -296,16 +304,20 @@ int pp_source_text(struct pp_source *s, const char *path, char *buf, size_t size
 int pp_source_list(struct pp_source *s, const char *path, struct pp_names *ret)
 {
 	char child[PP_PATH_MAX];
+	bool full = false;
 	int r = pp_path_normal(path) ? s->ops->list(&s->store, path, ret) : -EINVAL;
 
-	keep(s, PP_ENTRY_DIR, path, NULL, 0, r);
+	(void)keep(s, PP_ENTRY_DIR, path, NULL, 0, r);
 	if (r || !s->record)
 		return r;
 	if (!pp_record_behind(s->record, path, child))
-		keep(s, PP_ENTRY_DIR, child, NULL, 0, 0);
-	for (size_t i = 0; i < ret->n; i++)
+		(void)keep(s, PP_ENTRY_DIR, child, NULL, 0, 0);
+	for (size_t i = 0; i < ret->n && !full; i++)
 		if (!pp_path_join(path, ret->name[i], child))
-			keep(s, PP_ENTRY_DIR, child, NULL, 0, 0);
+			full = keep(s, PP_ENTRY_DIR, child, NULL, 0, 0) == -EFBIG;
+	/* A listing that lost a name must not be taken for all that was there. */
+	if (full)
+		(void)keep(s, PP_ENTRY_DIR, path, NULL, 0, -ENODATA);
 	return 0;
 }
 
@@ -322,7 +334,7 @@ int pp_source_link(struct pp_source *s, const char *path, char *buf, size_t size
 
 	/* "No link" is no error of the node: whatever stands there is recorded when it is read. */
 	if (r != -EINVAL)
-		keep(s, PP_ENTRY_LINK, path, buf, r ? 0 : strlen(buf), r);
+		(void)keep(s, PP_ENTRY_LINK, path, buf, r ? 0 : strlen(buf), r);
 	return r;
 }
 
@@ -350,7 +362,7 @@ bool pp_source_exists(struct pp_source *s, const char *path)
 	if (!pp_path_normal(path) || !s->ops->exists(&s->store, path))
 		return false;
 	/* A directory is the weakest entry: it gives way to whatever is read there. */
-	keep(s, PP_ENTRY_DIR, path, NULL, 0, 0);
+	(void)keep(s, PP_ENTRY_DIR, path, NULL, 0, 0);
 	return true;
 }
 
@@ -380,6 +392,8 @@ const char *pp_source_why(int error)
 		return "not a regular file, or refused by its driver";
 	case ENAMETOOLONG:
 		return "path too long";
+	case ENODATA:
+		return "not in the recording (it was cut or scrubbed), or no data";
 	case ERANGE:
 		return "number out of range";
 	default:

@@ -127,6 +127,9 @@ int pp_source_real(struct pp_source *s, const char *path, char buf[PP_PATH_MAX])
 /* Recorded like a listed name, so that a replay knows of it too. */
 bool pp_source_exists(struct pp_source *s, const char *path);
 
+/* The recording is not whole: what it does not hold is -ENODATA, never -ENOENT. */
+bool pp_source_cut(const struct pp_source *s);
+
 /* Recorded JSON text of an answer (replay only), malloc'ed into *ret. -ENOENT when not recorded. */
 int pp_source_answer(struct pp_source *s, const char *name, char **ret, size_t *ret_len);
 

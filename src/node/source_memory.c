@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory store: a loaded archive. Links are followed by hand, component by component, with a
- * bound on their number; nothing outside the record exists.
+ * bound on their number; nothing outside the record exists, unless the record was cut.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -60,6 +60,12 @@ static int get(const struct pp_store *st, const char *path, bool last, char now[
 	return 0;
 }
 
+/* What a record that was cut does not hold may have been there. */
+static int absent(const struct pp_store *st)
+{
+	return pp_record_cut(st->tree) ? -ENODATA : -ENOENT;
+}
+
 static int memory_open(struct pp_store *st, const char *path, struct pp_stream *ret)
 {
 	const struct pp_entry *e = NULL;
@@ -69,7 +75,7 @@ static int memory_open(struct pp_store *st, const char *path, struct pp_stream *
 	if (r)
 		return r;
 	if (!e)
-		return -ENOENT;
+		return absent(st);
 	if (e->kind != PP_ENTRY_FILE)
 		return -EISDIR;
 	*ret = (struct pp_stream){.fd = -1, .bytes = e->content, .len = e->len};
@@ -135,7 +141,7 @@ static int memory_list(struct pp_store *st, const char *path, struct pp_names *r
 		pp_buf_add(&block, "", 1);
 		count++;
 	}
-	r = count == MAX_NAMES ? -EFBIG : !count && !self ? -ENOENT : block.failed;
+	r = count == MAX_NAMES ? -EFBIG : !count && !self ? absent(st) : block.failed;
 	if (r) {
 		pp_buf_done(&block);
 		return r;
@@ -176,7 +182,7 @@ static int memory_link(struct pp_store *st, const char *path, char *buf, size_t 
 	if (r)
 		return r;
 	if (!e || e->kind != PP_ENTRY_LINK)
-		return memory_exists(st, path) ? -EINVAL : -ENOENT;
+		return memory_exists(st, path) ? -EINVAL : absent(st);
 	if (e->len >= size)
 		return -ENAMETOOLONG;
 	memcpy(buf, e->content, e->len + 1);
@@ -189,7 +195,7 @@ static int memory_answer(struct pp_store *st, const char *name, char **ret, size
 	char *text;
 
 	if (!e)
-		return -ENOENT;
+		return absent(st);
 	text = malloc(e->len + 1);
 	if (!text)
 		return -ENOMEM;

@@ -4,7 +4,7 @@
 
 usage: bundle.py PEERPATH PROJECT-ROOT PART
 
-Parts: format, tamper, hostile, scrub, recorded, interrupt, disk. Exit 77 with a reason when the machine
+Parts: format, incomplete, tamper, hostile, scrub, recorded, interrupt, disk. Exit 77 with a reason when the machine
 lacks what the part needs.
 """
 import hashlib
@@ -200,6 +200,65 @@ def report_lost(top, made):
     check(done.returncode == 70 and "cannot write the output" in done.stderr,
           f"report lost: {done.returncode} {done.stderr}")
     whole(path)
+
+
+def sign(top):
+    """Gives an edited bundle's manifest the digests of its files, as sha256sum counts them."""
+    path = top / "manifest.json"
+    manifest = json.loads(path.read_text())
+    for f in manifest["files"]:
+        data = (top / f["path"]).read_bytes()
+        f.update(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
+    manifest["sha256"] = "0" * 64
+    text = json.dumps(manifest, indent=2)
+    path.write_text(text.replace("0" * 64, hashlib.sha256(text.encode()).hexdigest()))
+
+
+def edited(top, name, archive, edit):
+    opened = unpack(archive, top / name)
+    manifest = json.loads((opened / "manifest.json").read_text())
+    edit(opened, manifest)
+    (opened / "manifest.json").write_text(json.dumps(manifest))
+    sign(opened)
+    whole(opened)
+    return opened
+
+
+def part_incomplete(top):
+    """A recording that lost files makes facts unknown, never absent, and no verdict better."""
+    made = machine(top, "made", "good2")
+    archive = top / "a.tar.zst"
+    capture(made, archive)
+
+    def lose(gone, complete):
+        def edit(opened, manifest):
+            manifest["complete"] = complete
+            manifest["files"] = [f for f in manifest["files"] if f["path"] != gone]
+            (opened / gone).unlink()
+        return edit
+
+    gone = "raw/proc/modules"
+    cut = edited(top, "cut", archive, lose(gone, False))
+    whole_one = edited(top, "whole", archive, lose(gone, True))
+    told = [f for f in facts(cut) if "it was cut" in (f.get("unknown") or "")]
+    check(told, "no fact says that the recording was cut")
+    check(not [f for f in facts(whole_one) if "it was cut" in (f.get("unknown") or "")],
+          "a whole recording is taken for a cut one")
+    known = {(f["fact"], f["of"]): f["value"] for f in facts(archive)}
+    for f in facts(cut):
+        check(f["value"] is None or f["fact"] == "port.gids" or f["value"] == known[f["fact"], f["of"]],
+              f"{f['fact']} of {f['of']} became {f['value']}")
+    out = top / "again.tar.zst"
+    text = peerpath("prove", "--replay", cut, "-o", out)
+    check("bundle incomplete: 1 left out" in text.stdout, f"prove says nothing: {text.stdout[-400:]}")
+    check("The recording is incomplete" in text.stdout, "prove does not say what it read")
+    check(not json.loads(must("tar", "--zstd", "-xOf", out, "manifest.json"))["complete"],
+          "a copy of a cut recording is complete")
+    for more in ((), ("--scrub",)):
+        said = json.loads(capture(cut, top / f"copy{len(more)}.tar.zst", "--json", *more).stdout)
+        check(said["complete"] is False and said["left_out"] == 1, f"copy {more}: {said}")
+    clean = peerpath("prove", "--replay", archive, "-o", top / "clean.tar.zst")
+    check("incomplete" not in clean.stdout, "a whole recording is called incomplete")
 
 
 def others_write(top, opened):
