@@ -18,6 +18,8 @@ pp_ns pp_clock_wall(void); /* since the epoch, UTC */
 
 /* "2026-11-29T15:20:01Z" (@size >= 21); returns @text. */
 const char *pp_clock_format(pp_ns wall, char *text, size_t size);
+/* The same text back, in seconds; -EINVAL for another shape, and what is no time. */
+int pp_clock_parse(const char *text, pp_ns *ret);
 /* "20261129T152001Z" for file names (@size >= 17); returns @text. */
 const char *pp_clock_stamp(pp_ns wall, char *text, size_t size);
 

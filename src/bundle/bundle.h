@@ -37,7 +37,7 @@ struct pp_bundle_options {
 	const char *host; /* label of the node; NULL "node" */
 	bool scrubbed;	  /* said in the manifest; scrubbing itself is bundle/scrub.h */
 	bool force;	  /* replace a file, or a directory that is a bundle */
-	pp_ns created;	  /* wall clock; 0 now */
+	pp_ns created;	  /* when the node was seen (wall clock); 0 unknown */
 	/* Asked between files: true ends the writing with -EINTR. NULL: never. */
 	bool (*stopped)(void);
 };

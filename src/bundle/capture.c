@@ -53,7 +53,8 @@ static int facts_text(const struct pp_node *node, struct pp_buf *out, struct pp_
 	pp_json_object(&j, NULL);
 	pp_json_str(&j, "schema", "peerpath.facts/1");
 	pp_json_str(&j, "version", PEERPATH_VERSION);
-	pp_json_str(&j, "collected", pp_clock_format(node->started, when, sizeof(when)));
+	pp_json_str(&j, "collected",
+		    node->started ? pp_clock_format(node->started, when, sizeof(when)) : NULL);
 	pp_node_write_facts(&j, "facts", node);
 	pp_json_end_object(&j);
 	return out->failed ? pp_error_set(err, out->failed, "facts over %d MiB", FACTS_MAX >> 20)
@@ -88,7 +89,7 @@ static int write_bundle(const struct pp_node *node, struct pp_record *record,
 	return r;
 }
 
-static int write_scrubbed(struct pp_record *record, const struct pp_capture_options *o,
+static int write_scrubbed(pp_ns seen, struct pp_record *record, const struct pp_capture_options *o,
 			  struct pp_captured *to, struct pp_error *err)
 {
 	struct pp_record *scrubbed = NULL;
@@ -100,8 +101,10 @@ static int write_scrubbed(struct pp_record *record, const struct pp_capture_opti
 		host_label(scrubbed, to->host, sizeof(to->host));
 	if (!r)
 		r = pp_source_replay_record(scrubbed, &src, err); /* takes it, also on failure */
-	if (!r)
+	if (!r) {
+		pp_source_set_time(src, seen);
 		r = pp_node_collect(src, &node, err);
+	}
 	if (!r)
 		r = write_bundle(node, scrubbed, o, to, err);
 	pp_node_free(node);
@@ -132,10 +135,11 @@ int pp_capture_write(const struct pp_node *node, struct pp_record *record,
 		n = snprintf(done.path, sizeof(done.path), "%s", options->path);
 	else
 		n = snprintf(done.path, sizeof(done.path), "peerpath-%s-%s.tar.zst", done.host,
-			     pp_clock_stamp(node->started, stamp, sizeof(stamp)));
+			     pp_clock_stamp(node->started ? node->started : pp_clock_wall(), stamp,
+					    sizeof(stamp)));
 	if (n < 0 || (size_t)n >= sizeof(done.path))
 		return pp_error_set(err, -ENAMETOOLONG, "the name of the bundle is too long");
-	r = options->scrub ? write_scrubbed(record, options, &done, err)
+	r = options->scrub ? write_scrubbed(node->started, record, options, &done, err)
 			   : write_bundle(node, record, options, &done, err);
 	if (!r)
 		*ret = done;

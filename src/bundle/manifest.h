@@ -33,7 +33,7 @@ struct pp_manifest {
 	struct pp_arena arena;
 	const char *version; /* of the peerpath that wrote it */
 	const char *id;	     /* random, hexadecimal */
-	const char *created; /* "2026-11-29T15:20:01Z" */
+	const char *created; /* when the node was seen: "2026-11-29T15:20:01Z", or "unknown" */
 	const char *host;    /* label of the node */
 	bool scrubbed;
 	bool complete; /* nothing was left out for size or shape */

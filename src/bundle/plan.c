@@ -225,9 +225,9 @@ static int make_manifest(struct pp_plan *p, const struct pp_bundle_content *c,
 	m = p->manifest;
 	randombytes_buf(id, sizeof(id));
 	m->id = pp_arena_str(&m->arena, pp_hex(id, sizeof(id), id_text));
-	m->created =
-		pp_arena_str(&m->arena, pp_clock_format(o->created ? o->created : pp_clock_wall(),
-							created, sizeof(created)));
+	m->created = pp_arena_str(&m->arena,
+				  o->created ? pp_clock_format(o->created, created, sizeof(created))
+					     : "unknown");
 	m->host = pp_arena_str(&m->arena, o->host && *o->host ? o->host : "node");
 	m->scrubbed = o->scrubbed;
 	m->complete = !p->dropped && !(c->record && pp_record_cut(c->record));

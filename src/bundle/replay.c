@@ -26,6 +26,7 @@ int pp_replay_open(const char *path, struct pp_source **ret, struct pp_error *er
 	struct pp_bundle *b = NULL;
 	struct pp_source *s = NULL;
 	struct stat st;
+	pp_ns seen = 0;
 	int r = 0;
 
 	if (stat(path, &st))
@@ -41,10 +42,13 @@ int pp_replay_open(const char *path, struct pp_source **ret, struct pp_error *er
 	r = pp_bundle_open(path, &b, err);
 	if (r)
 		return pp_error_prefix(err, "replay");
+	/* "unknown" of a bundle made from a bare tree is no time */
+	(void)pp_clock_parse(pp_bundle_manifest(b)->created, &seen);
 	r = pp_source_replay_record(pp_bundle_take_record(b), &s, err);
 	pp_bundle_free(b);
 	if (r)
 		return r;
+	pp_source_set_time(s, seen);
 	r = pp_source_set_name(s, "replay", path);
 	if (r) {
 		pp_source_free(s);

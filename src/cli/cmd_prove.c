@@ -71,11 +71,16 @@ static void gates_text(struct pp_out *o, const struct pp_gates *g)
 
 static void emit(struct pp_session *s, struct pp_out *o, const struct pp_proof *p)
 {
+	bool replayed = pp_source_mode(s->src) == PP_SOURCE_REPLAY;
+	pp_ns seen = s->node->started;
 	char when[32];
 
 	pp_out_document(o, "peerpath.prove/1");
 	pp_out_str(o, "version", NULL, PEERPATH_VERSION);
-	pp_out_str(o, "started", NULL, pp_clock_format(s->node->started, when, sizeof(when)));
+	/* When the node was seen: in a replay not when it was judged. */
+	pp_out_str(o, "started", NULL, seen ? pp_clock_format(seen, when, sizeof(when)) : NULL);
+	pp_out_str(o, "judged", NULL, pp_clock_format(p->judged, when, sizeof(when)));
+	pp_out_bool(o, "replayed", NULL, replayed);
 	pp_out_str(o, "source", NULL, pp_source_name(s->src));
 	pp_out_str(o, "through", NULL, pp_gate_name(p->gates.through));
 	pp_out_bool(o, "keep_going", NULL, p->gates.keep_going);

@@ -17,6 +17,7 @@ int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *
 	struct pp_error err = {0};
 	int r;
 
+	p->judged = pp_clock_wall();
 	r = pp_rules_load(option(s->args, "rules"), &p->rules, &err);
 	if (!r)
 		r = pp_policy_load(option(s->args, "policy"), &p->policy, &err);

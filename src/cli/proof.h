@@ -14,6 +14,7 @@ struct pp_proof {
 	struct pp_policy *policy;
 	struct pp_findings findings;
 	struct pp_gates gates;
+	pp_ns judged; /* wall clock */
 };
 
 /* 0, or an exit code after one line on stderr; pp_proof_done() frees either way. */

@@ -63,7 +63,7 @@ static void write_facts(struct pp_json *j, const struct pp_facts *facts, const s
 	pp_json_array(j, "facts");
 	for (unsigned int i = 0; i < n; i++) {
 		if (seen[i].fact) {
-			pp_fact_write(j, seen[i].of, seen[i].fact);
+			pp_fact_write(j, seen[i].of, seen[i].fact, facts->observed);
 			continue;
 		}
 		pp_json_object(j, NULL);

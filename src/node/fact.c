@@ -261,8 +261,10 @@ static void write_value(struct pp_json *j, const struct pp_fact *fact)
 	}
 }
 
-void pp_fact_write(struct pp_json *j, const struct pp_object *o, const struct pp_fact *fact)
+void pp_fact_write(struct pp_json *j, const struct pp_object *o, const struct pp_fact *fact,
+		   pp_ns observed)
 {
+	char when[32];
 	const struct pp_fact_info *info = &pp_fact_table[fact->id];
 
 	pp_json_object(j, NULL);
@@ -274,6 +276,7 @@ void pp_fact_write(struct pp_json *j, const struct pp_object *o, const struct pp
 	pp_json_str(j, "scope", pp_scope_name(info->kind == PP_PAIR ? PP_OF_PAIR : PP_OF_NODE));
 	if (fact->source)
 		pp_json_str(j, "source", fact->source);
+	pp_json_str(j, "observed", observed ? pp_clock_format(observed, when, sizeof(when)) : NULL);
 	pp_json_bool(j, "simulated", false);
 	pp_json_end_object(j);
 }

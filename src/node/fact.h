@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/bdf.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/words.h"
 
@@ -69,6 +70,7 @@ struct pp_facts {
 	struct pp_arena *arena; /* borrowed */
 	struct pp_object *first, *last;
 	unsigned int count[PP_KINDS];
+	pp_ns observed; /* all of them: wall clock, 0 unknown */
 };
 
 #define pp_objects_foreach(facts, o) for ((o) = (facts)->first; (o); (o) = (o)->next)
@@ -108,7 +110,11 @@ const char *pp_fact_text(const struct pp_fact *fact, char *buf, size_t size);
 const char *pp_kind_name(enum pp_kind kind);
 int pp_kind_parse(const char *text, enum pp_kind *ret);
 
-/* One evidence record: {"fact", "of", "value"|null, "unknown"?, "about", "witness", ...}. */
-void pp_fact_write(struct pp_json *j, const struct pp_object *o, const struct pp_fact *fact);
+/*
+ * One evidence record: {"fact", "of", "value"|null, "unknown"?, "about", "witness", ...}.
+ * @observed: when (wall clock), 0 unknown.
+ */
+void pp_fact_write(struct pp_json *j, const struct pp_object *o, const struct pp_fact *fact,
+		   pp_ns observed);
 
 #endif

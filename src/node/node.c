@@ -31,7 +31,9 @@ int pp_node_collect(struct pp_source *src, struct pp_node **ret, struct pp_error
 	n->src = src;
 	n->arena = PP_ARENA(ARENA_LIMIT);
 	n->facts.arena = &n->arena;
-	n->started = pp_clock_wall();
+	n->started =
+		pp_source_mode(src) == PP_SOURCE_REPLAY ? pp_source_time(src) : pp_clock_wall();
+	n->facts.observed = n->started;
 	n->self = pp_object_add(&n->facts, PP_NODE, "node");
 	for (size_t i = 0; i < PP_ARRAY_LEN(collectors) && !n->arena.failed; i++)
 		collectors[i](n);
@@ -114,6 +116,6 @@ void pp_node_write_facts(struct pp_json *j, const char *key, const struct pp_nod
 	pp_json_array(j, key);
 	pp_objects_foreach (&n->facts, o)
 		for (unsigned int i = 0; i < o->n; i++)
-			pp_fact_write(j, o, &o->facts[i]);
+			pp_fact_write(j, o, &o->facts[i], n->started);
 	pp_json_end_array(j);
 }

@@ -26,7 +26,8 @@ struct pp_node {
 	 */
 	int16_t *nvlinks;
 	unsigned int n_gpus;
-	pp_ns started, took; /* wall clock; duration */
+	/* When what the facts say was so (wall clock; 0 unknown); how long the collection took. */
+	pp_ns started, took;
 };
 
 /* -ENOMEM, -EFBIG (machine description over the memory limit). */

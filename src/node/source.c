@@ -26,7 +26,7 @@ struct pp_source {
 	const struct pp_store_ops *ops;
 	struct pp_store store;
 	struct pp_record *record; /* borrowed; filled while reading */
-	pp_ns deadline;
+	pp_ns time, deadline;
 	struct pp_helpers helpers;
 };
 
@@ -213,6 +213,16 @@ int pp_source_set_name(struct pp_source *s, const char *what, const char *path)
 	free(s->name);
 	s->name = name;
 	return 0;
+}
+
+void pp_source_set_time(struct pp_source *s, pp_ns wall)
+{
+	s->time = wall;
+}
+
+pp_ns pp_source_time(const struct pp_source *s)
+{
+	return s->time;
 }
 
 void pp_source_set_deadline(struct pp_source *s, pp_ns end)

@@ -45,6 +45,13 @@ const char *pp_source_name(const struct pp_source *s);
 int pp_source_set_name(struct pp_source *s, const char *what, const char *path);
 
 /*
+ * When the node was seen, for a recording that says it (wall clock); 0: not known, and for what
+ * is live. Facts of a replay are of that time.
+ */
+void pp_source_set_time(struct pp_source *s, pp_ns wall);
+pp_ns pp_source_time(const struct pp_source *s);
+
+/*
  * No question to a driver goes on after @end (pp_clock_monotonic(); 0 = no such limit): what is
  * still open then is unknown, not waited for.
  */

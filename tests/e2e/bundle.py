@@ -4,7 +4,7 @@
 
 usage: bundle.py PEERPATH PROJECT-ROOT PART
 
-Parts: format, incomplete, tamper, hostile, scrub, recorded, interrupt, disk. Exit 77 with a reason when the machine
+Parts: format, time, incomplete, tamper, hostile, scrub, recorded, interrupt, disk. Exit 77 with a reason when the machine
 lacks what the part needs.
 """
 import hashlib
@@ -66,7 +66,10 @@ def machine(top, name, *arguments):
 def facts(source):
     done = peerpath("identity", "--facts", "--json", "--replay", source)
     check(done.returncode == 0, f"identity --replay {source}: {done.returncode} {done.stderr}")
-    return json.loads(done.stdout)["facts"] if done.returncode == 0 else []
+    found = json.loads(done.stdout)["facts"] if done.returncode == 0 else []
+    times = {f.pop("observed") for f in found}
+    check(len(times) <= 1, f"{source}: facts of several times: {times}")
+    return found
 
 
 def refused(path, *words):
@@ -222,6 +225,47 @@ def edited(top, name, archive, edit):
     sign(opened)
     whole(opened)
     return opened
+
+
+def part_time(top):
+    """A replay is of the time of its recording, as the manifest tells it, through every copy."""
+    seen = "2021-03-04T05:06:07Z"
+    made = machine(top, "made", "good2")
+    bare = top / "bare.tar.zst"
+    capture(made, bare)
+
+    def observed(source):
+        done = peerpath("identity", "--facts", "--json", "--replay", source)
+        return {f["observed"] for f in json.loads(done.stdout)["facts"]}
+
+    def created(path):
+        return json.loads(must("tar", "--zstd", "-xOf", path, "manifest.json"))["created"]
+
+    check(observed(made) == {None}, f"a bare tree tells a time: {observed(made)}")
+    check(created(bare) == "unknown" and observed(bare) == {None}, f"bare: {created(bare)}")
+    old = edited(top, "old", bare, lambda opened, manifest: manifest.update(created=seen))
+    check(observed(old) == {seen}, f"facts: {observed(old)}")
+    for more in ((), ("--scrub",)):
+        copy = top / f"copy{len(more)}.tar.zst"
+        capture(old, copy, *more)
+        check(created(copy) == seen and observed(copy) == {seen}, f"copy {more}: {created(copy)}")
+        said = json.loads(must("tar", "--zstd", "-xOf", copy, "facts.json"))
+        check(said["collected"] == seen, f"facts.json {more}: {said['collected']}")
+    proved_at = top / "p.tar.zst"
+    before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    said = json.loads(peerpath("prove", "--json", "--replay", old, "-o", proved_at).stdout)
+    result = json.loads(must("tar", "--zstd", "-xOf", proved_at, "result.json"))
+    for document in (said, result):
+        check(document["started"] == seen and document["replayed"] is True, f"started: {document}")
+        check(document["judged"] >= before, f"judged: {document['judged']}")
+    check(created(proved_at) == seen, f"prove: created {created(proved_at)}")
+    named = top / "named"
+    named.mkdir()
+    peerpath("capture", "--replay", old, cwd=named)
+    check([n for n in os.listdir(named) if "20210304T050607Z" in n], f"name: {os.listdir(named)}")
+    for wrong in ("2021-02-30T00:00:00Z", "2021-03-04", "9999-99-99T99:99:99Z", "now"):
+        odd = edited(top, wrong, bare, lambda opened, manifest: manifest.update(created=wrong))
+        check(observed(odd) == {None}, f"{wrong} is taken for a time: {observed(odd)}")
 
 
 def part_incomplete(top):
