@@ -241,6 +241,9 @@ def part_time(top):
     def created(path):
         return json.loads(must("tar", "--zstd", "-xOf", path, "manifest.json"))["created"]
 
+    before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    live = {f["observed"] for f in json.loads(peerpath("identity", "--facts", "--json").stdout)["facts"]}
+    check(len(live) == 1 and live.pop() >= before, "facts of this machine are of another time")
     check(observed(made) == {None}, f"a bare tree tells a time: {observed(made)}")
     check(created(bare) == "unknown" and observed(bare) == {None}, f"bare: {created(bare)}")
     old = edited(top, "old", bare, lambda opened, manifest: manifest.update(created=seen))

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/bdf.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/ini.h"
 #include "base/json.h"
@@ -225,6 +226,47 @@ static void test_out_terminal(void **state)
 	free(text);
 }
 
+/* Seconds as date -u -d TEXT +%s gives them. */
+static void test_clock(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t seconds;
+	} good[] = {{"1970-01-01T00:00:00Z", 0},
+		    {"2000-02-29T23:59:59Z", 951868799},
+		    {"2026-11-29T15:20:01Z", 1795965601},
+		    {"2261-12-31T23:59:59Z", 9214646399}};
+	static const char *const bad[] = {
+		"",
+		"now",
+		"unknown",
+		"2026-11-29T15:20:01",
+		"2026-11-29T15:20:01Zx",
+		"2026-11-29 15:20:01Z",
+		"2026-02-30T00:00:00Z",
+		"1900-02-29T00:00:00Z",
+		"2026-13-01T00:00:00Z",
+		"2026-11-29T24:00:00Z",
+		"2026-11-29T15:20:60Z",
+		"1969-12-31T23:59:59Z",
+		"9999-12-31T23:59:59Z",
+		"-026-11-29T15:20:01Z",
+	};
+	char text[32];
+	pp_ns t = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(pp_clock_parse(good[i].text, &t), 0);
+		assert_true(t == good[i].seconds * PP_SECOND);
+		assert_string_equal(pp_clock_format(t, text, sizeof(text)), good[i].text);
+	}
+	t = 7;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(pp_clock_parse(bad[i], &t), -EINVAL);
+	assert_int_equal(t, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,7 +275,7 @@ int main(void)
 		cmocka_unit_test(test_near),	     cmocka_unit_test(test_json),
 		cmocka_unit_test(test_buf_limit),    cmocka_unit_test(test_arena_limit),
 		cmocka_unit_test(test_ini),	     cmocka_unit_test(test_out),
-		cmocka_unit_test(test_out_terminal),
+		cmocka_unit_test(test_out_terminal), cmocka_unit_test(test_clock),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -303,6 +303,53 @@ static void test_no_bundle(void **state)
 	assert_int_equal(pp_bundle_open(top, &b, &err), -EBADMSG);
 }
 
+/* A record that was full: what it lacks is not absent, and a listing that lost a name is none. */
+static void test_cut(void **state)
+{
+	enum { CHILDREN = 4000, CUT_AT = 70000 };
+	struct pp_record *all, *part, *copy;
+	struct pp_source *src, *replay;
+	struct pp_names names = {0};
+	struct pp_error err = {0};
+	char path[64], text[64];
+	size_t n;
+
+	(void)state;
+	assert_int_equal(pp_record_new((size_t)1 << 20, &all), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		(void)snprintf(path, sizeof(path), "/sys/bus/devices/%05d/vendor", i);
+		assert_int_equal(pp_record_put(all, PP_ENTRY_FILE, path, "0x15b3", 6, 0), 0);
+	}
+	assert_int_equal(pp_source_replay_record(all, &src, &err), 0);
+	assert_int_equal(pp_record_new(CUT_AT, &part), 0);
+	pp_source_set_record(src, part);
+	assert_int_equal(pp_source_text(src, "/sys/bus/devices/00000/vendor", text, sizeof(text)),
+			 0);
+	assert_int_equal(pp_source_list(src, "/sys/bus/devices", &names), 0);
+	assert_int_equal(names.n, CHILDREN);
+	pp_names_done(&names);
+	assert_true(pp_record_cut(part) > 0);
+	pp_source_free(src);
+
+	assert_int_equal(pp_source_replay_record(part, &replay, &err), 0);
+	assert_true(pp_source_cut(replay));
+	assert_int_equal(
+		pp_source_text(replay, "/sys/bus/devices/00000/vendor", text, sizeof(text)), 0);
+	assert_int_equal(pp_source_list(replay, "/sys/bus/devices", &names), -ENODATA);
+	assert_int_equal(pp_source_list(replay, "/sys/class", &names), -ENODATA);
+	assert_int_equal(pp_source_link(replay, "/sys/class/x", text, sizeof(text)), -ENODATA);
+	assert_int_equal(
+		pp_source_text(replay, "/sys/bus/devices/03999/vendor", text, sizeof(text)),
+		-ENODATA);
+	/* and a copy of it is no better */
+	assert_int_equal(pp_record_new(CUT_AT, &copy), 0);
+	n = pp_record_cut(copy);
+	pp_source_set_record(replay, copy);
+	assert_true(n == 0 && pp_record_cut(copy) > 0);
+	pp_source_free(replay);
+	pp_record_free(copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_bad_targets),
 		cmocka_unit_test(test_odd_record),
+		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_no_bundle),
 	};
 
