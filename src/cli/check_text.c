@@ -43,7 +43,8 @@ static size_t group_size(const struct pp_findings *f, size_t i)
 
 	while (i + n < f->n && f->list[i + n].rule == f->list[i].rule &&
 	       f->list[i + n].state == f->list[i].state &&
-	       f->list[i + n].counts == f->list[i].counts)
+	       f->list[i + n].counts == f->list[i].counts &&
+	       !strcmp(f->list[i + n].what, f->list[i].what))
 		n++;
 	return n;
 }
@@ -93,7 +94,7 @@ static void finding_rows(const struct pp_check *c, const struct pp_finding *f, s
 	else
 		pp_out_cell(o, f->rule->advice ? "note" : "beside");
 	where_cell(o, f, n);
-	pp_out_cell(o, f->rule->title);
+	pp_out_cell(o, f->what);
 	if (*why(c, f, line))
 		line_cells(o, "why", line);
 	if (f->blocked)
@@ -227,7 +228,7 @@ static void details_of(const struct pp_check *c, const struct pp_finding *f, siz
 
 	(void)snprintf(head, sizeof(head), "%s (%s)", rule->id, rule->problem);
 	pp_out_heading(o, head);
-	detail(o, "what", rule->title);
+	detail(o, "what", f->what);
 	for (size_t i = 0; i < n && i < 8; i++)
 		detail(o, i ? "" : "where", f[i].of->id);
 	detail(o, "cause", rule->cause);

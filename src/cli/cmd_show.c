@@ -109,7 +109,7 @@ static void worst(struct pp_out *o, const struct pp_findings *f)
 		pp_out_cell_verdict(o, f->list[i].verdict);
 		pp_out_cell(o, f->list[i].of->id);
 		pp_out_cell(o, f->list[i].rule->id);
-		pp_out_cell(o, f->list[i].rule->title);
+		pp_out_cell(o, f->list[i].what);
 		shown++;
 	}
 	if (!shown && !pp_out_is_json(o)) {

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/banned.h"
+
+enum { TEXTS_LIMIT = 16 << 20 };
 
 struct judge {
 	const struct pp_facts *facts;
@@ -75,6 +78,24 @@ static int add(struct judge *j, const struct pp_finding *finding)
 	return 0;
 }
 
+/* A title says what is wrong; where the machine has the name of it, "{fact}" takes it in. */
+static const char *what(struct judge *j, const struct pp_rule *rule, const struct pp_object *o)
+{
+	const char *open = strchr(rule->title, '{'), *close = open ? strchr(open, '}') : NULL;
+	enum pp_fact_id id;
+	const char *key;
+	char text[256];
+
+	if (!close)
+		return rule->title;
+	key = pp_arena_printf(&j->found.arena, "%.*s", (int)(close - open - 1), open + 1);
+	if (!key || pp_fact_find(key, &id))
+		return rule->title;
+	o = pp_condition_holder(j->facts, o, pp_fact_table[id].kind);
+	return pp_arena_printf(&j->found.arena, "%.*s%s%s", (int)(open - rule->title), rule->title,
+			       pp_fact_text(pp_fact_get(o, id), text, sizeof(text)), close + 1);
+}
+
 static int apply(struct judge *j, const struct pp_rule *rule, const struct pp_object *o)
 {
 	struct pp_finding f = {.rule = rule, .of = o};
@@ -84,6 +105,9 @@ static int apply(struct judge *j, const struct pp_rule *rule, const struct pp_ob
 		return 0;
 	f.verdict = rule->advice ? PP_PASS : f.state == PP_OPEN ? PP_UNKNOWN : rule->verdict;
 	f.counts = !rule->advice && !bystander(j, o);
+	f.what = what(j, rule, o);
+	if (!f.what)
+		return -ENOMEM;
 	f.blocked = pp_policy_forbids(j->policy, rule->fix_id);
 	if (f.counts)
 		j->found.verdict = pp_verdict_worst(j->found.verdict, f.verdict);
@@ -141,6 +165,7 @@ int pp_findings_judge(const struct pp_facts *facts, const struct pp_rules *rules
 	struct judge j = {.facts = facts, .policy = policy};
 	int r;
 
+	j.found.arena = PP_ARENA(TEXTS_LIMIT);
 	j.rails_known = every_gpu_has_rail(facts);
 	r = judge_all(&j, rules);
 	if (!r)
@@ -155,6 +180,7 @@ int pp_findings_judge(const struct pp_facts *facts, const struct pp_rules *rules
 
 void pp_findings_done(struct pp_findings *f)
 {
+	pp_arena_done(&f->arena);
 	free(f->list);
 	*f = (struct pp_findings){0};
 }

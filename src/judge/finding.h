@@ -18,10 +18,12 @@ struct pp_finding {
 	enum pp_truth state;	    /* PP_TRUE fired, PP_OPEN undecided */
 	enum pp_verdict verdict;    /* PP_PASS for advice */
 	bool counts;		    /* judges the node: no advice, no bystander */
+	const char *what;	    /* title, "{fact}" in it replaced by what was seen */
 	const char *blocked;	    /* site policy's reason against the fix, else NULL; borrowed */
 };
 
 struct pp_findings {
+	struct pp_arena arena;	 /* holds texts of the findings */
 	struct pp_finding *list; /* owned; worst first, then in the order of the rules */
 	size_t n;
 	size_t rules;		 /* rules that were applied */

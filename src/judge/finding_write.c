@@ -84,7 +84,7 @@ static void write_one(struct pp_json *j, const struct pp_facts *facts, const str
 	pp_json_object(j, NULL);
 	pp_json_str(j, "rule", rule->id);
 	write_words(j, "problem", rule->problem);
-	pp_json_str(j, "title", rule->title);
+	pp_json_str(j, "title", f->what);
 	pp_json_str(j, "state", f->state == PP_OPEN ? "open" : "fired");
 	pp_json_str(j, "verdict", pp_verdict_name(f->verdict));
 	pp_json_bool(j, "advice", rule->advice);

@@ -213,8 +213,8 @@ static const char *findings_text(const struct exam *e, const struct pp_finding *
 	for (size_t i = 0; i < e->findings->n; i++)
 		n += e->findings->list[i].counts && e->findings->list[i].verdict == verdict;
 	if (n < 2)
-		return pp_arena_printf(e->arena, "%s (%s)", f->rule->title, f->of->id);
-	return pp_arena_printf(e->arena, "%s (%s), and %zu more", f->rule->title, f->of->id, n - 1);
+		return pp_arena_printf(e->arena, "%s (%s)", f->what, f->of->id);
+	return pp_arena_printf(e->arena, "%s (%s), and %zu more", f->what, f->of->id, n - 1);
 }
 
 /* What rules left open is missing too, once per fact. */

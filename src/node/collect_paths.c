@@ -15,6 +15,8 @@
 #include "node/smi_compare.h"
 #include "base/banned.h"
 
+enum { NEARER_SHOWN = 4 };
+
 static void set_int(struct pp_node *n, struct pp_object *o, enum pp_fact_id id, int64_t value,
 		    const char *why)
 {
@@ -179,6 +181,24 @@ static int add_pairs(struct pp_node *n, struct pp_rails *r, unsigned int g,
 	return near;
 }
 
+/* What stands between the gpu and a better rail is the first thing to repair. */
+static void nearer_fact(struct pp_node *n, const struct pp_rails *r, unsigned int g,
+			unsigned int rail, struct pp_object *pair)
+{
+	const struct pp_rail_rank *rank = &r->rank[(size_t)g * r->n_nics];
+	const char *list[NEARER_SHOWN];
+	unsigned int k = 0;
+
+	for (unsigned int i = 0; i < r->n_nics && k < NEARER_SHOWN; i++)
+		if (r->nic[i].lacks && rank[i].distance < rank[rail].distance)
+			list[k++] = pp_arena_printf(
+				&n->arena, "%s hca %s (%s) %s",
+				rank[i].distance <= PP_DISTANCE_PXB ? "near" : "nearer",
+				r->nic[i].o->id, pp_distance_name(rank[i].distance),
+				r->nic[i].lacks);
+	pp_fact_list(&n->facts, pair, PP_F_PAIR_NEARER_UNUSABLE, list, k, NULL);
+}
+
 static void rail_facts(struct pp_node *n, const struct pp_rails *r, struct pp_object *const *pairs)
 {
 	char why[320];
@@ -190,6 +210,8 @@ static void rail_facts(struct pp_node *n, const struct pp_rails *r, struct pp_ob
 			pp_fact_bool(&n->facts, o, PP_F_PAIR_RAIL, r->choice[g] == (int)i, NULL);
 			pp_fact_str(&n->facts, o, PP_F_PAIR_RAIL_WHY,
 				    pp_rail_why(r, g, i, why, sizeof(why)), NULL);
+			if (r->choice[g] == (int)i)
+				nearer_fact(n, r, g, i, o);
 		}
 	}
 }

@@ -63,6 +63,19 @@ static bool is_known(const struct pp_object *o, enum pp_fact_id id)
 	return fact && fact->known;
 }
 
+/* Has no RDMA device of its own by design: a bond's, or a guest's. */
+static bool serves_another(const struct pp_object *hca)
+{
+	return pp_fact_get(hca, PP_F_HCA_BOND_DEVICE) ||
+	       !strcmp(pp_fact_str_or(hca, PP_F_HCA_DRIVER, ""), "vfio-pci");
+}
+
+static void drop(struct pp_rail_nic *nic, const char *why, const char *lacks)
+{
+	nic->dropped = why;
+	nic->lacks = lacks;
+}
+
 static void judge_nics(struct pp_rails *r)
 {
 	bool openable = false;
@@ -71,9 +84,10 @@ static void judge_nics(struct pp_rails *r)
 		struct pp_rail_nic *nic = &r->nic[i];
 
 		if (known_to_be(nic->o, PP_F_HCA_HAS_DEVICE, 0))
-			nic->dropped = NO_DEVICE;
+			drop(nic, NO_DEVICE,
+			     serves_another(nic->o) ? NULL : "carries no RDMA device");
 		else if (known_to_be(nic->o, PP_F_HCA_ACTIVE_PORTS, 0))
-			nic->dropped = NO_PORT;
+			drop(nic, NO_PORT, "has no ACTIVE port");
 		else if (known_to_be(nic->o, PP_F_HCA_UVERBS_ACCESS, 1))
 			openable = true;
 		if (!is_known(nic->o, PP_F_HCA_HAS_DEVICE))
@@ -87,7 +101,7 @@ static void judge_nics(struct pp_rails *r)
 	}
 	for (unsigned int i = 0; i < r->n_nics && openable; i++)
 		if (!r->nic[i].dropped && known_to_be(r->nic[i].o, PP_F_HCA_UVERBS_ACCESS, 0))
-			r->nic[i].dropped = NO_ACCESS;
+			drop(&r->nic[i], NO_ACCESS, "cannot be opened by this process");
 }
 
 static bool same_kind(const struct pp_rail_nic *a, const struct pp_rail_nic *b)

@@ -20,6 +20,7 @@ struct pp_rail_nic {
 	struct pp_object *o; /* borrowed */
 	int pci;
 	const char *dropped; /* static text, NULL: a candidate */
+	const char *lacks;   /* static text, "has no ACTIVE port": would be a candidate but for it */
 	const char *unknown; /* static text: what of it was not known, NULL nothing */
 	const char *layer;   /* "InfiniBand", "Ethernet", NULL unknown */
 	int64_t rate_mbps;   /* fastest port that counts, -1 unknown */

@@ -20,7 +20,7 @@ EXPECTED = {
     ("narrow-link",): ("degraded", {"link-narrow"}),
     ("slow-link",): ("degraded", {"link-slow"}),
     ("far-nic",): ("degraded", {"rail-far"}),
-    ("port-down",): ("degraded", {"rail-far"}),
+    ("port-down",): ("degraded", {"rail-far", "rail-nearer-hca-unusable"}),
     ("no-rdma-device",): ("fail", {"no-rdma-device"}),
     ("memlock-64k",): ("degraded", {"memlock-small"}),
     ("bar1-256m",): ("degraded", {"bar1-256m"}),

@@ -32,7 +32,7 @@ CASES = {
     "narrow-link": ("degraded", {"link-narrow"}),
     "slow-link": ("degraded", {"link-slow"}),
     "far-nic": ("degraded", {"rail-far"}),
-    "port-down": ("degraded", {"rail-far"}),
+    "port-down": ("degraded", {"rail-nearer-hca-unusable", "rail-far"}),
     "no-rdma-device": ("fail", {"no-rdma-device"}),
     "memlock-64k": ("degraded", {"memlock-small"}),
     "bar1-256m": ("degraded", {"bar1-256m"}),
@@ -84,6 +84,23 @@ def one_case(program, top, fault):
          f"{fault}: prove and check disagree")
 
 
+def words_of(program, top):
+    """What the page and the document must say, in the places where a person looks first."""
+    _, doc, _ = shared.document(program, "peerpath.check/1", "check", "--replay", made(top, "port-down"))
+    need("near hca 0000:19:00.0 (PIX) has no ACTIVE port" in doc["claim"], f"port-down: {doc['claim']}")
+    fired = [f["rule"] for f in doc["findings"] if f["state"] == "fired" and f["counts"]]
+    need(fired[0] == "rail-nearer-hca-unusable", f"port-down: first is {fired}")
+    _, text, _ = shared.run(program, "--replay", made(top, "port-down"))
+    first = [line for line in text.splitlines() if line.startswith("degraded")]
+    need("near hca 0000:19:00.0 (PIX) has no" in first[0], f"the screen: {first}")
+    _, doc, _ = shared.document(program, "peerpath.check/1", "check", "--replay", made(top, "vm-flat"))
+    acs = next(p for p in doc["prerequisites"] if p["fact"] == "pair.acs_redirect")
+    need(acs["state"] == "unknown" and "virtual machine" in acs["value"], f"vm-flat: {acs}")
+    plan = pathlib.Path(top) / "plan.conf"
+    shared.run(program, "topo", "--expect-write", str(plan), "--replay", made(top, "vm-flat"))
+    need(plan.exists() and "redirect = no" not in plan.read_text(), "a plan from a flat guest says redirect")
+
+
 def page_width(program, machine):
     """The page on a terminal of 80 columns; the longest line."""
     main, side = pty.openpty()
@@ -130,6 +147,7 @@ def main():
     with tempfile.TemporaryDirectory() as top:
         for fault in CASES:
             one_case(program, top, fault)
+        words_of(program, top)
         site_files(program, top)
         for fault in ("", "iommu-translated", "acs-unreadable"):
             width = page_width(program, made(top, fault))

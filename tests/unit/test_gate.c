@@ -66,6 +66,7 @@ static const char good_gpu[] = "[m]\n"
 			       "0000:%1$s2:00.0 link.below = hca\n"
 			       "0000:%1$s1:00.0/0000:%1$s2:00.0 pair.distance = PIX\n"
 			       "0000:%1$s1:00.0/0000:%1$s2:00.0 pair.rail = yes\n"
+			       "0000:%1$s1:00.0/0000:%1$s2:00.0 pair.nearer_unusable = none\n"
 			       "0000:%1$s1:00.0/0000:%1$s2:00.0 pair.acs_redirect = no\n"
 			       "0000:%1$s1:00.0/0000:%1$s2:00.0 pair.acs_direct_translated = no\n"
 			       "0000:%1$s1:00.0/0000:%1$s2:00.0 pair.translated = no\n";
