@@ -66,7 +66,36 @@ static void look_at_side(const struct pp_pci *pci, int i, struct pp_path *p)
 		look_at_port(pci, up, p);
 }
 
-static void find_acs(const struct pp_pci *pci, int a, int b, struct pp_path *p)
+/* True when some port above @i shows its ACS bits. */
+static bool shows_acs(const struct pp_pci *pci, int i)
+{
+	for (int up = pci->dev[i].parent; up >= 0; up = pci->dev[up].parent)
+		if (pci->dev[up].acs_state == PP_ACS_KNOWN)
+			return true;
+	return false;
+}
+
+/*
+ * A hypervisor that flattens the tree hides the bridges that the traffic takes: that none redirects
+ * is then no observation. Bits of ports that are shown are judged as they are.
+ */
+static void doubt_flat_guest(const struct pp_pci *pci, int a, int b,
+			     const struct pp_path_hints *hints, struct pp_path *p)
+{
+	if (!hints->guest || p->acs_redirect != 0 || p->common >= 0 ||
+	    (shows_acs(pci, a) && shows_acs(pci, b)))
+		return;
+	p->acs_redirect = -1;
+	p->acs_dt = -1;
+	(void)snprintf(p->acs_why, sizeof(p->acs_why), "%s",
+		       hints->guest > 0
+			       ? "a virtual machine: the bridges of the host do not show"
+			       : "no port shows ACS bits, and this may be a virtual machine, where "
+				 "the bridges of the host do not show");
+}
+
+static void find_acs(const struct pp_pci *pci, int a, int b, const struct pp_path_hints *hints,
+		     struct pp_path *p)
 {
 	p->acs_redirect = p->distance == PP_DISTANCE_UNKNOWN ? -1 : 0;
 	p->acs_dt = 1;
@@ -77,6 +106,7 @@ static void find_acs(const struct pp_pci *pci, int a, int b, struct pp_path *p)
 	}
 	look_at_side(pci, a, p);
 	look_at_side(pci, b, p);
+	doubt_flat_guest(pci, a, b, hints, p);
 	if (p->acs_redirect == 1)
 		p->acs_why[0] = '\0';
 }
@@ -221,7 +251,7 @@ void pp_path_find(const struct pp_pci *pci, int a, int b, const struct pp_path_h
 	find_translation(pci, a, b, hints, ret);
 	if (ret->distance < PP_DISTANCE_PHB)
 		ret->common = pp_pci_common(pci, a, b);
-	find_acs(pci, a, b, ret);
+	find_acs(pci, a, b, hints, ret);
 	if (ret->distance == PP_DISTANCE_UNKNOWN)
 		ret->route = unknown(ret, pp_distance_why(pci, a, b));
 	else if (ret->common >= 0)

@@ -156,7 +156,7 @@ def layouts(work):
         ("iommu-translated",): (1, "DMA-FQ"),
         ("acs-redirect",): (1, "ACS redirect"),
         ("acs-unreadable",): (2, "unknown"),
-        ("vm-flat",): (1, "missing"),
+        ("vm-flat",): (2, "missing"),
     }
     for wanted, (code, word) in expected.items():
         name = "layout of " + ("+".join(wanted) or "the good node")

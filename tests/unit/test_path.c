@@ -126,6 +126,30 @@ static void test_sockets(void **state)
 	}
 }
 
+/* A guest whose hypervisor shows no bridge: that none redirects is not seen, on metal it is. */
+static void test_flat_guest(void **state)
+{
+	static const struct {
+		int guest, redirect;
+	} rows[] = {{0, 0}, {1, -1}, {-1, -1}};
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(rows); i++) {
+		struct made m = made_new(1, 1);
+		struct pp_path p;
+
+		made_function(&m, "pci0000:00/0000:00:05.0", MADE_GPU, -1);
+		made_function(&m, "pci0000:00/0000:00:06.0", MADE_NIC, -1);
+		made_collect(&m);
+		pp_path_find(&m.node->pci, made_at(&m, "00:05.0"), made_at(&m, "00:06.0"),
+			     &(struct pp_path_hints){.guest = (int8_t)rows[i].guest}, &p);
+		assert_int_equal(p.distance, PP_DISTANCE_PHB);
+		assert_int_equal(p.acs_redirect, rows[i].redirect);
+		assert_int_equal(p.acs_why[0] != 0, rows[i].guest != 0);
+		made_done(&m);
+	}
+}
+
 /* A NUMA node that spans sockets (node interleaving) has none: the route is not known. */
 static void test_interleaved(void **state)
 {
@@ -328,11 +352,17 @@ static void test_kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_acs),	    cmocka_unit_test(test_acs_unreadable),
-		cmocka_unit_test(test_sockets),	    cmocka_unit_test(test_interleaved),
-		cmocka_unit_test(test_translation), cmocka_unit_test(test_no_groups),
-		cmocka_unit_test(test_ceiling),	    cmocka_unit_test(test_ceiling_of_redirect),
-		cmocka_unit_test(test_links),	    cmocka_unit_test(test_emulated),
+		cmocka_unit_test(test_flat_guest),
+		cmocka_unit_test(test_acs),
+		cmocka_unit_test(test_acs_unreadable),
+		cmocka_unit_test(test_sockets),
+		cmocka_unit_test(test_interleaved),
+		cmocka_unit_test(test_translation),
+		cmocka_unit_test(test_no_groups),
+		cmocka_unit_test(test_ceiling),
+		cmocka_unit_test(test_ceiling_of_redirect),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_emulated),
 		cmocka_unit_test(test_kinds),
 	};
 
