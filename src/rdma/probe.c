@@ -205,6 +205,12 @@ static bool may_probe(struct run *run, const struct pp_object *hca, char *why, s
 			       (long long)pid, uverbs);
 		return run->options->busy_ok;
 	}
+	if (!run->probe->users_known && !run->options->busy_ok) {
+		(void)snprintf(why, size,
+			       "not probed: whether others use it is not known (--busy-ok probes "
+			       "it)");
+		return false;
+	}
 	return true;
 }
 

@@ -96,6 +96,7 @@ static int run(struct pp_json *data, const void *arg, struct pp_error *err)
 		look_at_process(&s, proc, e->d_name);
 	pp_json_end_array(data);
 	(void)closedir(proc);
+	pp_json_bool(data, "cut", s.users == MAX_USERS);
 	pp_json_i64(data, "processes", s.processes);
 	pp_json_i64(data, "unreadable", s.unreadable);
 	(void)!readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
@@ -129,13 +130,19 @@ int64_t pp_users_pid(const struct pp_answer *a, const char *uverbs)
 bool pp_users_whole(const struct pp_answer *a, char *why, size_t size)
 {
 	int64_t unreadable = 0;
-	bool host = false;
+	bool host = false, cut = false, told;
 
 	if (!a->answered) {
 		(void)snprintf(why, size, "whether others use it is unknown: %s", a->detail);
 		return false;
 	}
-	(void)pp_answer_i64(a->data, "unreadable", &unreadable);
+	told = !pp_answer_i64(a->data, "unreadable", &unreadable);
+	(void)pp_answer_bool(a->data, "cut", &cut);
+	if (!told || cut) {
+		(void)snprintf(why, size, "whether others use it is unknown: %s",
+			       told ? "more users than are listed" : "the answer does not say");
+		return false;
+	}
 	(void)pp_answer_bool(a->data, "host_pid_namespace", &host);
 	if (unreadable > 0) {
 		(void)snprintf(why, size,

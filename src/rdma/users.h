@@ -8,8 +8,8 @@
 #include "node/ask.h"
 
 /*
- * Asks "uverbs-users": data {"users": [{"pid", "uverbs"}], "processes", "unreadable",
- * "host_pid_namespace"}. -ENOMEM only.
+ * Asks "uverbs-users": data {"users": [{"pid", "uverbs"}], "cut", "processes", "unreadable",
+ * "host_pid_namespace"}; cut: the list is full. -ENOMEM only.
  */
 int pp_users_ask(struct pp_source *s, struct pp_answer *ret);
 
