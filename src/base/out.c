@@ -110,11 +110,13 @@ size_t pp_out_columns_of(const char *text, size_t n)
 
 size_t pp_out_fit(const char *text, size_t width, size_t *skip)
 {
+	bool is_address = !strncmp(text, "http", 4); /* half of one is none: it runs over */
 	size_t n = 0, blank = 0, w = 0;
 
 	*skip = 0;
 	for (; text[n] && text[n] != '\n'; n++) {
-		if (((unsigned char)text[n] & 0xc0) != 0x80 && w++ == width)
+		if (((unsigned char)text[n] & 0xc0) != 0x80 && w++ >= width &&
+		    (blank || !is_address || text[n] == ' '))
 			break;
 		if (text[n] == ' ')
 			blank = n;
