@@ -13,7 +13,7 @@ struct pp_check {
 	struct pp_proof proof;
 	struct pp_probe *probe; /* NULL without --probe */
 	const struct pp_prerequisites *needs;
-	enum pp_verdict verdict; /* of the gates and of the probe */
+	enum pp_verdict verdict; /* of the gates, which know what the probe found */
 };
 
 /*
@@ -21,8 +21,6 @@ struct pp_check {
  * exit code after one line on stderr.
  */
 int pp_check_probe(struct pp_check *c);
-/* Worst of what the probe says of the ways that gate 1 needs. */
-enum pp_verdict pp_check_probe_verdict(const struct pp_probe *probe);
 void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe);
 
 /* Text: findings by rule, open facts, notes; with @details cause, fix and source of each. */

@@ -36,22 +36,22 @@ int pp_check_probe(struct pp_check *c)
 				       : 0;
 }
 
-/*
- * Host memory that does not register is a disqualifier. DMA-BUF that does not is one way less. What
- * this version cannot register (GPU memory) says nothing yet.
- */
-enum pp_verdict pp_check_probe_verdict(const struct pp_probe *probe)
+/* Rows of one hca and all GPUs differ in nothing that a person could use: one line tells them. */
+static bool shown(const struct pp_out *o, const struct pp_probe_result *row)
 {
-	enum pp_verdict worst = PP_PASS, one;
+	return pp_out_is_json(o) || row->method <= PP_PROBE_DMABUF_FD;
+}
 
+static void gpu_line(struct pp_out *o, const struct pp_probe *probe)
+{
 	for (size_t i = 0; i < probe->n; i++) {
-		one = probe->row[i].verdict;
-		if (probe->row[i].method == PP_PROBE_DMABUF_FD && one == PP_FAIL)
-			one = PP_DEGRADED;
 		if (probe->row[i].method <= PP_PROBE_DMABUF_FD)
-			worst = pp_verdict_worst(worst, one);
+			continue;
+		pp_out_para(o, 2,
+			    "  GPU memory with any hca, by DMA-BUF and by peermem: unknown: %s.",
+			    probe->row[i].note);
+		return;
 	}
-	return worst;
 }
 
 void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe)
@@ -67,6 +67,8 @@ void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe)
 	for (size_t i = 0; i < probe->n; i++) {
 		const struct pp_probe_result *row = &probe->row[i];
 
+		if (!shown(o, row))
+			continue;
 		pp_out_cell_verdict(o, row->verdict);
 		pp_out_cell(o, row->hca);
 		pp_out_cell(o, row->name);
@@ -79,6 +81,7 @@ void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe)
 	pp_out_table_end(o);
 	if (!probe->n)
 		pp_out_para(o, 2, "  No hca to probe.");
+	gpu_line(o, probe);
 	if (probe->users_note[0])
 		pp_out_para(o, 2, "  %s", probe->users_note);
 	pp_out_u64(o, "probe_busy_hcas", NULL, probe->busy);

@@ -5,6 +5,8 @@
  */
 #include "cli/check.h"
 
+#include <string.h>
+
 #include "judge/prerequisite.h"
 #include "base/banned.h"
 
@@ -47,6 +49,17 @@ static void write_json(struct pp_check *c)
 	pp_json_str(j, "policy", pp_policy_name(c->proof.policy));
 }
 
+/* What already runs is no next step. */
+static const char *next_of(const struct pp_check *c, const struct pp_gate_row *row)
+{
+	bool details = pp_args_has(c->s.args, "details");
+
+	if (!row->next ||
+	    strcmp(row->next, details ? "peerpath check --details" : "peerpath check") != 0)
+		return row->next;
+	return details ? "peerpath identity" : "peerpath check --details";
+}
+
 static void write_all(struct pp_check *c)
 {
 	const struct pp_gate_row *row = &c->proof.gates.row[PP_GATE_PREREQUISITES];
@@ -68,7 +81,7 @@ static void write_all(struct pp_check *c)
 	pp_out_verdict(o, "verdict", "verdict", c->verdict);
 	pp_out_str(o, "claim", "claim", row->claim);
 	pp_out_str(o, "raise", row->raise ? "to raise" : NULL, row->raise);
-	pp_out_str(o, "next", row->next ? "next" : NULL, row->next);
+	pp_out_str(o, "next", row->next ? "next" : NULL, next_of(c, row));
 	pp_out_bool(o, "simulated", NULL, false);
 }
 
@@ -86,8 +99,6 @@ static int judge(struct pp_check *c, struct pp_prerequisites *needs)
 		return pp_complain(c->s.args, PP_EXIT_INTERNAL, "out of memory");
 	c->needs = needs;
 	c->verdict = c->proof.gates.verdict;
-	if (c->probe)
-		c->verdict = pp_verdict_worst(c->verdict, pp_check_probe_verdict(c->probe));
 	return 0;
 }
 

@@ -61,6 +61,7 @@ static void gates_text(struct pp_out *o, const struct pp_gates *g)
 		pp_out_cellf(o, "%d %s", row->gate, pp_gate_name(row->gate));
 		pp_out_cell_verdict(o, row->verdict);
 		pp_out_cell(o, row->claim);
+		line(o, "state", pp_verdict_claim(row->verdict));
 		if (row->gate <= g->through)
 			line(o, "evidence", row->evidence);
 		line(o, "to raise", row->raise);

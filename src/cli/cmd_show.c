@@ -40,6 +40,18 @@ static const struct pp_object *rail_of(const struct pp_node *n, const struct pp_
 	return NULL;
 }
 
+/* An empty list is an answer only where the bus could be read. */
+static void no_gpu(const struct pp_view *v)
+{
+	const struct pp_fact *n = pp_fact_get(v->node->self, PP_F_N_GPUS);
+
+	if (n && n->known)
+		pp_out_raw(v->out, "No GPU was found.\n");
+	else
+		pp_out_para(v->out, 0, "Whether there is a GPU is unknown: %s",
+			    n && n->why ? n->why : "not observed");
+}
+
 static void rails(struct pp_view *v)
 {
 	static const struct pp_out_column columns[] = {{"gpu", "GPU", false},
@@ -52,7 +64,7 @@ static void rails(struct pp_view *v)
 	const struct pp_object *gpu = NULL, *pair;
 
 	if (!v->node->facts.count[PP_GPU] && !pp_out_is_json(v->out)) {
-		pp_out_raw(v->out, "No GPU was found.\n");
+		no_gpu(v);
 		return;
 	}
 	if (!pp_out_is_json(v->out))
@@ -92,7 +104,25 @@ static void gates(struct pp_out *o, const struct pp_gates *g)
 	pp_out_table_end(o);
 }
 
-static void worst(struct pp_out *o, const struct pp_findings *f)
+static void nothing_wrong(struct pp_out *o, const struct pp_gates *g)
+{
+	unsigned int missing = 0;
+
+	for (unsigned int i = 0; i <= (unsigned int)g->through; i++)
+		missing += g->row[i].missing;
+	pp_out_cell(o, " ");
+	pp_out_cell(o, " ");
+	pp_out_cell(o, NULL);
+	if (g->verdict != PP_UNKNOWN)
+		pp_out_cell(o, "nothing known to be wrong");
+	else if (missing == 1)
+		pp_out_cell(o, "nothing known to be wrong, but 1 needed fact is unknown");
+	else
+		pp_out_cellf(o, "nothing known to be wrong, but %u needed facts are unknown",
+			     missing);
+}
+
+static void worst(struct pp_out *o, const struct pp_findings *f, const struct pp_gates *g)
 {
 	static const struct pp_out_column columns[] = {{"verdict", "VERDICT", false},
 						       {"of", "WHERE", false},
@@ -112,12 +142,8 @@ static void worst(struct pp_out *o, const struct pp_findings *f)
 		pp_out_cell(o, f->list[i].what);
 		shown++;
 	}
-	if (!shown && !pp_out_is_json(o)) {
-		pp_out_cell(o, " ");
-		pp_out_cell(o, " ");
-		pp_out_cell(o, NULL);
-		pp_out_cell(o, "nothing known to be wrong");
-	}
+	if (!shown && !pp_out_is_json(o))
+		nothing_wrong(o, g);
 	pp_out_table_end(o);
 }
 
@@ -137,7 +163,7 @@ int pp_cmd_show(const struct pp_args *args)
 	headline(s.out, s.node);
 	rails(&v);
 	gates(s.out, &p.gates);
-	worst(s.out, &p.findings);
+	worst(s.out, &p.findings, &p.gates);
 	pp_out_verdict(s.out, "verdict", NULL, p.gates.verdict);
 	pp_out_para(s.out, 0,
 		    "\nnext: peerpath check --details, or peerpath prove; peerpath --help");

@@ -19,24 +19,25 @@ static const char *const names[PP_GATES] = {"identity", "prerequisites", "memory
 /* Gates whose measurements this version does not have. */
 static const struct pp_gate_row later[PP_GATES] = {
 	[PP_GATE_MEMORY] = {PP_GATE_MEMORY, PP_UNKNOWN, true,
-			    "not examined: whether the hca reads and writes GPU memory directly",
+			    "not in this version: whether the hca reads and writes GPU memory "
+			    "directly is unknown",
 			    "none: no memory was registered and no byte was moved",
 			    "a host and a GPU transfer over the same hca, compared byte by byte",
 			    "ib_write_bw --use_cuda=0 --use_cuda_dmabuf -d DEVICE PEER"},
 	[PP_GATE_LIBRARY] =
 		{PP_GATE_LIBRARY, PP_UNKNOWN, true,
-		 "not examined: whether NCCL uses the direct path",
+		 "not in this version: whether NCCL uses the direct path is unknown",
 		 "none: no NCCL job was observed",
-		 "a log of nccl-tests with NCCL_DEBUG=INFO, in which every channel "
+		 "logs of the job, or of nccl-tests, with NCCL_DEBUG=INFO, in which every channel "
 		 "between nodes says GDRDMA",
-		 "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,GRAPH all_reduce_perf -b 8M "
-		 "-e 1G -f 2 -g 1"},
+		 "peerpath nccl judge LOG"},
 	[PP_GATE_APPLICATION] = {PP_GATE_APPLICATION, PP_UNKNOWN, true,
-				 "not examined: whether the application gains from it",
+				 "not in this version: whether the application gains from it is "
+				 "unknown",
 				 "none: no workload was compared",
 				 "the same workload with and without the direct path, on one "
 				 "topology class",
-				 "peerpath identity"},
+				 "NCCL_NET_GDR_LEVEL=LOC COMMAND"},
 };
 
 const char *pp_gate_name(enum pp_gate g)
@@ -128,6 +129,11 @@ static int judge_one(const struct pp_facts *facts, const struct pp_findings *fin
 /* A gate that was not run claims nothing. */
 static void not_run(struct pp_gates *g, enum pp_gate gate, int failed)
 {
+	if (failed < 0 && later[gate].claim) {
+		g->row[gate] = later[gate];
+		g->row[gate].run = false;
+		return;
+	}
 	g->row[gate] = (struct pp_gate_row){
 		.gate = gate,
 		.verdict = PP_UNKNOWN,

@@ -28,6 +28,7 @@ struct pp_gate_row {
 	const char *evidence; /* the strongest; never NULL */
 	const char *raise;    /* what would raise the verdict; NULL for pass */
 	const char *next;     /* one command; NULL for pass */
+	unsigned int missing; /* facts that are needed and unknown */
 };
 
 struct pp_gates {

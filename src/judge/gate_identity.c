@@ -119,5 +119,6 @@ void pp_gate_identity(const struct pp_facts *facts, struct pp_arena *arena, stru
 			release, n_gpus, facts->count[PP_GPU], n_hcas, facts->count[PP_HCA]),
 		.raise = pp_missing_text(&m),
 		.next = m.n ? "peerpath identity" : NULL,
+		.missing = m.n,
 	};
 }

@@ -23,9 +23,12 @@ struct exam {
 	struct pp_way_tests *tests;
 	struct pp_missing missing; /* what keeps the gate at unknown */
 	const char *refuted;	   /* a disqualifier, in words; NULL none */
+	const char *lessened;	   /* a way that a probe found refused, in words; NULL none */
+	bool of_process;	   /* what refutes is this process's, another one may not have it */
 	bool no_device;		   /* known to have no RDMA device, and no function of one */
 	bool probe_helps;	   /* what is missing is what check --probe finds */
 	unsigned int good;	   /* GPUs with a rail that has all */
+	unsigned int near;	   /* of these, with a near one */
 	unsigned int by_way[PP_WAYS];
 };
 
@@ -135,6 +138,39 @@ static void open_test(struct exam *e, const struct pp_object *pair, const struct
 		pp_missing_fact(&e->missing, holder, c->fact);
 }
 
+/* What another user, container or image of this node may have. */
+static bool is_of_process(enum pp_fact_id id)
+{
+	static const enum pp_fact_id ids[] = {PP_F_HCA_UVERBS_ACCESS, PP_F_HCA_PROVIDER,
+					      PP_F_HCA_PROBE_HOST,    PP_F_DEV_INFINIBAND,
+					      PP_F_DEV_NVIDIA,	      PP_F_RDMA_NETNS_MODE};
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(ids); i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+/* False when a probe of the rail's hca was refused what every way needs. */
+static bool probe_allows(struct exam *e, const struct pp_object *pair)
+{
+	const struct pp_fact *host = pp_fact_get(pair->peer, PP_F_HCA_PROBE_HOST);
+	const struct pp_fact *dmabuf = pp_fact_get(pair->peer, PP_F_HCA_PROBE_DMABUF);
+
+	if (dmabuf && dmabuf->known && !dmabuf->i64)
+		e->lessened = pp_arena_printf(e->arena,
+					      "the probe of %s was refused DMA-BUF: not supported "
+					      "by its provider library or driver",
+					      pair->peer->id);
+	if (!host || !host->known || host->i64)
+		return true;
+	e->of_process = true;
+	e->refuted = pp_arena_printf(e->arena,
+				     "rail %s: the probe of %s was refused one page of host memory",
+				     pair->id, pair->peer->id);
+	return false;
+}
+
 /* What an hca needs in any case, and one way at least. */
 static enum pp_truth examine_rail(struct exam *e, const struct pp_object *pair)
 {
@@ -142,12 +178,15 @@ static enum pp_truth examine_rail(struct exam *e, const struct pp_object *pair)
 	enum pp_truth truth[PP_WAYS];
 	bool efa = !strcmp(pp_fact_str_or(pair->peer, PP_F_HCA_DRIVER, ""), "efa");
 
+	if (!probe_allows(e, pair))
+		return PP_FALSE;
 	for (unsigned int way = 0; way < PP_WAYS; way++)
 		truth[way] = pp_way_test(e->tests, (enum pp_way)way, e->facts, pair, &why[way]);
 	/* EFA registers GPU memory without either, by a module of its own. */
 	if (efa && truth[PP_WAY_PEERMEM] == PP_FALSE)
 		truth[PP_WAY_PEERMEM] = PP_OPEN;
 	if (truth[PP_WAY_NEEDED] == PP_FALSE) {
+		e->of_process = is_of_process(why[PP_WAY_NEEDED]->fact);
 		e->refuted = pp_arena_printf(e->arena, "rail %s: %s", pair->id,
 					     state_of(e, pair, why[PP_WAY_NEEDED]));
 		return PP_FALSE;
@@ -178,21 +217,32 @@ static enum pp_truth examine_rail(struct exam *e, const struct pp_object *pair)
 	return PP_TRUE;
 }
 
+static bool is_near(const struct pp_object *pair)
+{
+	const char *distance = pp_fact_str_or(pair, PP_F_PAIR_DISTANCE, "");
+
+	return !strcmp(distance, "PIX") || !strcmp(distance, "PXB");
+}
+
 static void examine_gpu(struct exam *e, const struct pp_object *gpu)
 {
 	const struct pp_object *pair = NULL;
 	const char *refuted = e->refuted;
-	bool any = false, good = false;
+	bool any = false, good = false, near = false;
 
 	while ((pair = pp_object_next(e->facts, PP_PAIR, pair))) {
 		if (pair->parent != gpu || !pp_fact_is(pair, PP_F_PAIR_RAIL))
 			continue;
 		any = true;
-		good = examine_rail(e, pair) == PP_TRUE || good;
+		if (examine_rail(e, pair) != PP_TRUE)
+			continue;
+		good = true;
+		near = near || is_near(pair);
 	}
 	if (good)
 		e->refuted = refuted; /* one good rail is enough */
 	e->good += good;
+	e->near += near;
 	if (!any && e->facts->count[PP_HCA])
 		pp_missing_add(&e->missing, "%s has no rail", gpu->id);
 }
@@ -243,37 +293,71 @@ static void open_rules(struct exam *e)
 	}
 }
 
+/* "open 580.65.06", "of unknown flavour and version", "not loaded" */
+static const char *module_text(const struct exam *e)
+{
+	const struct pp_fact *loaded = pp_fact_get(e->node, PP_F_NVIDIA_LOADED);
+	const char *version = pp_fact_str_or(e->node, PP_F_NVIDIA_VERSION, "");
+
+	if (loaded && loaded->known && !loaded->i64)
+		return "not loaded";
+	return pp_arena_printf(e->arena, "%s%s%s",
+			       pp_fact_str_or(e->node, PP_F_NVIDIA_FLAVOUR, "of unknown flavour"),
+			       *version ? " " : ", version unknown", version);
+}
+
 static const char *evidence(const struct exam *e)
 {
-	const struct pp_object *node = e->node;
-
 	return pp_arena_printf(
 		e->arena,
 		"%u of %u GPUs have a rail with all prerequisites (%u by DMA-BUF, %u by peermem); "
-		"NVIDIA module %s %s",
+		"NVIDIA module %s",
 		e->good, e->facts->count[PP_GPU], e->by_way[PP_WAY_DMABUF],
-		e->by_way[PP_WAY_PEERMEM],
-		pp_fact_str_or(node, PP_F_NVIDIA_FLAVOUR, "of unknown flavour"),
-		pp_fact_str_or(node, PP_F_NVIDIA_VERSION, ""));
+		e->by_way[PP_WAY_PEERMEM], module_text(e));
+}
+
+/* Does the rule look at what is this process's alone? */
+static bool rule_of_process(const struct pp_rule *rule)
+{
+	for (unsigned int i = 0; i < rule->n_when; i++)
+		if (is_of_process(rule->when[i].fact))
+			return true;
+	return false;
+}
+
+static const char *claim_pass(struct exam *e)
+{
+	static const char capability[] = "(a capability; gates 2 and 3 show its use)";
+
+	if (e->near == e->facts->count[PP_GPU])
+		return pp_arena_printf(e->arena,
+				       "GPU memory can be registered with a near hca on every "
+				       "GPU %s",
+				       capability);
+	return pp_arena_printf(e->arena,
+			       "GPU memory can be registered with an hca on every GPU, a near one "
+			       "(PIX, PXB) on %u of %u %s",
+			       e->near, e->facts->count[PP_GPU], capability);
 }
 
 static const char *claim(struct exam *e, enum pp_verdict verdict, const struct pp_finding *by_rule)
 {
+	bool mine = by_rule ? rule_of_process(by_rule->rule) : e->of_process;
+
 	switch (verdict) {
 	case PP_PASS:
-		return "GPU memory can be registered with a near hca on every GPU (a capability; "
-		       "gates 2 and 3 show its use)";
+		return claim_pass(e);
 	case PP_DEGRADED:
-		return by_rule ? pp_arena_printf(e->arena, "the direct path is possible, but: %s",
-						 findings_text(e, by_rule, verdict))
-			       : "the direct path is possible";
+		return pp_arena_printf(e->arena, "the direct path is possible, but: %s",
+				       by_rule ? findings_text(e, by_rule, verdict) : e->lessened);
 	case PP_UNKNOWN:
 		return e->no_device ? "unknown (no RDMA device): there is nothing to register with"
 				    : "it is not known whether GPUDirect RDMA can work here";
 	case PP_FAIL:
 		break;
 	}
-	return pp_arena_printf(e->arena, "GPUDirect RDMA cannot work here: %s",
+	return pp_arena_printf(e->arena, "GPUDirect RDMA cannot work %s: %s",
+			       mine ? "for this process" : "here",
 			       by_rule ? findings_text(e, by_rule, verdict) : e->refuted);
 }
 
@@ -288,7 +372,9 @@ static const char *raise(struct exam *e, enum pp_verdict verdict, const struct p
 	if (verdict == PP_UNKNOWN && e->missing.n)
 		return pp_missing_text(&e->missing);
 	if (!by_rule)
-		return e->refuted ? e->refuted : "peerpath check names what is missing";
+		return e->refuted    ? e->refuted
+		       : e->lessened ? "an rdma-core and a driver that take DMA-BUF"
+				     : "peerpath check names what is missing";
 	if (by_rule->blocked)
 		return pp_arena_printf(e->arena, "blocked by site policy: %s", by_rule->blocked);
 	return verdict == PP_UNKNOWN ? by_rule->rule->decide : by_rule->rule->fix;
@@ -315,6 +401,7 @@ static void fill(struct exam *e, struct pp_gate_row *row)
 	row->raise = raise(e, row->verdict, f);
 	if (row->verdict != PP_PASS)
 		row->next = next(e, f);
+	row->missing = e->missing.n;
 }
 
 int pp_gate_prerequisites(const struct pp_facts *facts, const struct pp_findings *findings,
@@ -335,6 +422,8 @@ int pp_gate_prerequisites(const struct pp_facts *facts, const struct pp_findings
 		examine_gpu(&e, gpu);
 	choice_is_sound(&e);
 	open_rules(&e);
+	if (e.lessened)
+		verdict = pp_verdict_worst(verdict, PP_DEGRADED);
 	if (e.missing.n || e.no_device || e.good < facts->count[PP_GPU])
 		verdict = pp_verdict_worst(verdict, PP_UNKNOWN);
 	if (e.refuted)

@@ -45,9 +45,9 @@ _Static_assert(PP_ARRAY_LEN(rows) <= PP_PREREQUISITES, "the list holds every row
 /* What all objects of the scope answered. */
 struct poll {
 	unsigned int n, truths[3];
-	const struct pp_fact *open;  /* first that is unknown */
-	const struct pp_fact *value; /* first that is known */
-	const struct pp_object *first;
+	const struct pp_fact *open;    /* first that is unknown */
+	const struct pp_fact *value;   /* first that is known */
+	const struct pp_object *first; /* the first that is not good, else the first */
 };
 
 static void ask(struct poll *p, const struct pp_condition *c, const struct pp_facts *facts,
@@ -56,7 +56,7 @@ static void ask(struct poll *p, const struct pp_condition *c, const struct pp_fa
 	enum pp_truth truth = pp_condition_test(c, facts, o, /* ret_missing= */ NULL);
 	const struct pp_fact *fact = pp_fact_get(o, c->fact);
 
-	if (!p->n++)
+	if (!p->n++ || (truth == PP_FALSE && !p->truths[PP_FALSE]))
 		p->first = o;
 	p->truths[truth]++;
 	if (truth == PP_OPEN && !p->open)
@@ -94,7 +94,23 @@ static const char *answer(const struct poll *p, enum pp_kind scope, struct pp_ar
 			       p->truths[PP_OPEN], p->open ? p->open->why : "not observed");
 }
 
-/* "580.65.06", "rdma-core 50", "256 GiB"; NULL when it is not known. */
+static const char *word_of(int id)
+{
+	switch (id) {
+	case PP_F_IBVERBS_RDMA_CORE:
+		return "rdma-core ";
+	case PP_F_HCA_DRIVER:
+		return "driver ";
+	case PP_F_PAIR_DISTANCE:
+		return "distance ";
+	case PP_F_PAIR_ROUTE:
+		return "route ";
+	default:
+		return "";
+	}
+}
+
+/* "580.65.06", "rdma-core 50", "BAR1 256 GiB"; NULL when it is not known. */
 static const char *also(const struct poll *p, int id, struct pp_arena *arena)
 {
 	const struct pp_fact *fact = id < 0 ? NULL : pp_fact_get(p->first, (enum pp_fact_id)id);
@@ -103,9 +119,8 @@ static const char *also(const struct poll *p, int id, struct pp_arena *arena)
 	if (!fact || !fact->known)
 		return NULL;
 	if (id == PP_F_GPU_BAR1_TOTAL)
-		return pp_arena_printf(arena, "%" PRId64 " MiB", fact->i64 >> 20);
-	return pp_arena_printf(arena, "%s%s", id == PP_F_IBVERBS_RDMA_CORE ? "rdma-core " : "",
-			       pp_fact_text(fact, text, sizeof(text)));
+		return pp_arena_printf(arena, "BAR1 %" PRId64 " MiB", fact->i64 >> 20);
+	return pp_arena_printf(arena, "%s%s", word_of(id), pp_fact_text(fact, text, sizeof(text)));
 }
 
 static const char *describe(const struct poll *p, enum pp_kind scope, int id,
@@ -113,7 +128,24 @@ static const char *describe(const struct poll *p, enum pp_kind scope, int id,
 {
 	const char *value = answer(p, scope, arena), *more = also(p, id, arena);
 
-	return more && p->value ? pp_arena_printf(arena, "%s (%s)", value, more) : value;
+	if (!more || !p->value)
+		return value;
+	return pp_arena_printf(arena, scope == PP_NODE ? "%s (%s)" : "%s; %s", value, more);
+}
+
+/* That no function lacks a device says something only where there is a function. */
+static void count_functions(const struct pp_facts *facts, struct pp_arena *arena,
+			    struct pp_prerequisite *p)
+{
+	const struct pp_object *o = NULL;
+	unsigned int n = 0;
+
+	if (p->state != PP_TRUE)
+		return;
+	while ((o = pp_object_next(facts, PP_HCA, o)))
+		n += pp_fact_is(o, PP_F_HCA_HAS_DEVICE);
+	p->state = n ? PP_TRUE : PP_OPEN;
+	p->value = n ? pp_arena_printf(arena, "%u of %u", n, n) : "unknown: no hca";
 }
 
 int pp_prerequisites_examine(const struct pp_facts *facts, struct pp_arena *arena,
@@ -139,6 +171,8 @@ int pp_prerequisites_examine(const struct pp_facts *facts, struct pp_arena *aren
 			.value = describe(&p, rows[i].scope, rows[i].also, arena),
 			.how = pp_fact_table[c.fact].how,
 		};
+		if (c.fact == PP_F_RDMA_FUNCTIONS_WITHOUT)
+			count_functions(facts, arena, &all.list[i]);
 	}
 	if (arena->failed)
 		return -ENOMEM;
@@ -205,22 +239,34 @@ int pp_way_tests_new(struct pp_arena *arena, struct pp_way_tests **ret)
 	return arena->failed ? -ENOMEM : 0;
 }
 
-/* One of the two is enough. A probe that nobody made is no second fact at all. */
+/* One of the two is enough, and a probe that was refused overrules the other; one that nobody made
+ * is no second fact at all. */
 static enum pp_truth test_either(const struct either *e, const struct pp_facts *facts,
 				 const struct pp_object *pair)
 {
 	enum pp_truth first = pp_condition_test(&e->of[0], facts, pair, /* ret_missing= */ NULL);
 	enum pp_truth second;
 
-	if (e->n < 2 || first == PP_TRUE)
+	if (e->n < 2)
 		return first;
 	second = pp_condition_test(&e->of[1], facts, pair, /* ret_missing= */ NULL);
+	if (first == PP_TRUE) /* what a version promises, a measurement takes back */
+		return second == PP_FALSE && e->of[1].fact == PP_F_HCA_PROBE_DMABUF ? PP_FALSE
+										    : PP_TRUE;
 	if (second == PP_TRUE || first == PP_OPEN)
 		return second == PP_TRUE ? PP_TRUE : PP_OPEN;
 	if (!pp_fact_get(pp_condition_holder(facts, pair, pp_fact_table[e->of[1].fact].kind),
 			 e->of[1].fact))
 		return first;
 	return second;
+}
+
+static bool refused(const struct pp_facts *facts, const struct pp_object *pair)
+{
+	const struct pp_fact *probe =
+		pp_fact_get(pp_condition_holder(facts, pair, PP_HCA), PP_F_HCA_PROBE_DMABUF);
+
+	return probe && probe->known && !probe->i64;
 }
 
 enum pp_truth pp_way_test(const struct pp_way_tests *t, enum pp_way way,
@@ -234,7 +280,8 @@ enum pp_truth pp_way_test(const struct pp_way_tests *t, enum pp_way way,
 		one = test_either(&t->test[way][i], facts, pair);
 		/* What upstream's versions lack, a distribution may have: only a probe denies it.
 		 */
-		if (one == PP_FALSE && t->test[way][i].of[0].fact == PP_F_HCA_KERNEL_DMABUF)
+		if (one == PP_FALSE && t->test[way][i].of[0].fact == PP_F_HCA_KERNEL_DMABUF &&
+		    !refused(facts, pair))
 			one = PP_OPEN;
 		if (one == PP_TRUE || (one == PP_OPEN && truth == PP_OPEN))
 			continue;

@@ -10,6 +10,7 @@ import fcntl
 import os
 import pathlib
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -96,6 +97,21 @@ def words_of(program, top):
     _, doc, _ = shared.document(program, "peerpath.check/1", "check", "--replay", made(top, "vm-flat"))
     acs = next(p for p in doc["prerequisites"] if p["fact"] == "pair.acs_redirect")
     need(acs["state"] == "unknown" and "virtual machine" in acs["value"], f"vm-flat: {acs}")
+    code, doc, _ = shared.document(program, "peerpath.check/1", "check", "--probe", "--replay", made(top, ""))
+    need(doc["verdict"] == "pass" and code == 0, f"a probe that was not made judges: {doc['verdict']}")
+    hosts = [p["note"] for p in doc["probe"] if p["method"] == "host"]
+    need(hosts and all("whether others use it is not known" in n for n in hosts), f"probe: {hosts}")
+    need(all(p["gpu"] for p in doc["probe"] if p["method"].startswith("gpu-")), "a GPU row without its GPU")
+    _, text, _ = shared.run(program, "check", "--details", "--root", top)
+    need("next                  peerpath check" not in text, "check --details is its own next step")
+    _, text, _ = shared.run(program, "--root", top)
+    need("Whether there is a GPU is unknown: /sys/bus/pci/devices" in text and "No GPU was" not in text and
+         re.search(r"but \d+ needed facts are unknown", text), f"an empty root: {text}")
+    _, text, _ = shared.run(program, "prove", "--no-bundle", "--through", "3", "--replay", made(top, ""))
+    need("not in this version" in text and "ask for it" not in text and "state     proven" in text,
+         f"prove: {text}")
+    _, doc, _ = shared.document(program, "peerpath.check/1", "check", "--replay", made(top, "no-uverbs-access"))
+    need("cannot work for this process" in doc["claim"], f"no-uverbs-access: {doc['claim']}")
     plan = pathlib.Path(top) / "plan.conf"
     shared.run(program, "topo", "--expect-write", str(plan), "--replay", made(top, "vm-flat"))
     need(plan.exists() and "redirect = no" not in plan.read_text(), "a plan from a flat guest says redirect")
@@ -116,7 +132,12 @@ def page_width(program, machine):
         pass  # the other side is closed
     run.wait(timeout=60)
     os.close(main)
-    return max(len(line) for line in text.decode().split("\r\n"))
+    text = text.decode()
+    _, doc, _ = shared.document(program, "peerpath.check/1", "check", "--replay", machine)
+    for url in {u for f in doc["findings"] if f["state"] == "fired" for u in f["source"]}:
+        need(url in text, f"{url} is broken over two lines")
+    # An address that is longer than the line runs over.
+    return max(len(line) for line in text.split("\r\n") if not re.match(r"^ *http\S+$", line))
 
 
 def site_files(program, top):

@@ -421,6 +421,65 @@ static void test_probe_raises(void **state)
 	machine_done(&m);
 }
 
+/* A refused probe overrules what a version promises, on a rail; beside the rails it judges nothing.
+ */
+static void test_probe_refused(void **state)
+{
+	struct machine m;
+	struct verdicts v;
+
+	(void)state;
+	machine_good(&m);
+	machine_set(&m, "0000:02:00.0 hca.probe.dmabuf", "no");
+	v = judge(&m);
+	assert_int_equal(v.prerequisites, PP_FAIL); /* peermem is not there either */
+	needs(v.claim, "no way to register GPU memory");
+	machine_set(&m, "nvidia_peermem.loaded", "yes");
+	machine_set(&m, "nvidia_peermem.client", "yes");
+	machine_set(&m, "nvidia_peermem.version", "580.65.06");
+	machine_set(&m, "kernel.peer_memory_api", "yes");
+	v = judge(&m);
+	assert_int_equal(v.prerequisites, PP_DEGRADED);
+	needs(v.claim, "the probe of 0000:02:00.0 was refused DMA-BUF");
+	machine_set(&m, "0000:02:00.0 hca.probe.host", "no");
+	v = judge(&m);
+	assert_int_equal(v.prerequisites, PP_FAIL);
+	needs(v.claim,
+	      "cannot work for this process: rail 0000:01:00.0/0000:02:00.0: the probe of");
+	machine_done(&m);
+	machine_good(&m);
+	machine_set(&m, "0000:32:00.0 hca.rdma_device", "yes");
+	machine_set(&m, "0000:32:00.0 hca.node_guid", "0000:0000:0000:0003");
+	machine_set(&m, "0000:32:00.0 hca.firmware", "28.39.1002");
+	machine_set(&m, "0000:32:00.0 hca.active_ports", "1");
+	machine_set(&m, "0000:32:00.0 hca.uverbs_access", "yes");
+	machine_set(&m, "0000:32:00.0 hca.probe.host", "no");
+	machine_set(&m, "0000:32:00.0 hca.probe.dmabuf", "no");
+	assert_int_equal(judge(&m).prerequisites, PP_PASS);
+	machine_done(&m);
+}
+
+/* A far rail is not called near, and a module that is not there has no flavour. */
+static void test_words_of_what_is_there(void **state)
+{
+	struct verdicts v;
+	struct machine m;
+
+	(void)state;
+	machine_good(&m);
+	machine_set(&m, "0000:01:00.0 gpu.c2c", "yes");
+	machine_set(&m, "0000:01:00.0/0000:02:00.0 pair.distance", "SYS");
+	machine_set(&m, "kernel.release", "6.14.0");
+	v = judge(&m);
+	assert_int_equal(v.prerequisites, PP_PASS);
+	needs(v.claim, "a near one (PIX, PXB) on 1 of 2");
+	machine_set(&m, "nvidia.loaded", "no");
+	machine_set(&m, "nvidia.flavour", "? not loaded");
+	machine_set(&m, "nvidia.version", "? not loaded");
+	needs(judge(&m).evidence, "NVIDIA module not loaded");
+	machine_done(&m);
+}
+
 static void test_order(void **state)
 {
 	struct pp_findings found;
@@ -451,6 +510,9 @@ static void test_order(void **state)
 	assert_int_equal(pp_gates_judge(&m.facts, &found, PP_GATE_IDENTITY, false, &g), 0);
 	assert_false(g.row[1].run);
 	assert_int_equal(g.verdict, PP_PASS); /* gates that were not asked for judge nothing */
+	for (unsigned int i = PP_GATE_MEMORY; i < PP_GATES; i++)
+		needs(g.row[i].claim, "not in this version");
+	needs(g.row[PP_GATE_LIBRARY].next, "peerpath nccl judge LOG");
 	pp_gates_done(&g);
 	pp_findings_done(&found);
 	machine_done(&m);
@@ -475,6 +537,12 @@ static void test_prerequisites_named(void **state)
 	assert_string_equal(all.list[2].fact, "gpu.dmabuf_supported");
 	assert_int_equal(all.list[2].state, PP_OPEN);
 	assert_string_equal(all.list[2].value, "1 of 2; 1 unknown: no CUDA driver");
+	assert_string_equal(all.list[4].value, "2 of 2");
+	machine_set(&m, "0000:02:00.0 hca.rdma_device", "no");
+	machine_set(&m, "0000:12:00.0 hca.rdma_device", "no");
+	assert_int_equal(pp_prerequisites_examine(&m.facts, &m.arena, &all), 0);
+	assert_int_equal(all.list[4].state, PP_OPEN); /* nothing lacks one where nothing is */
+	assert_string_equal(all.list[4].value, "unknown: no hca");
 	machine_done(&m);
 }
 
@@ -491,6 +559,8 @@ int main(void)
 		cmocka_unit_test(test_software_device),
 		cmocka_unit_test(test_peermem_way),
 		cmocka_unit_test(test_probe_raises),
+		cmocka_unit_test(test_probe_refused),
+		cmocka_unit_test(test_words_of_what_is_there),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_prerequisites_named),
 	};
