@@ -82,6 +82,7 @@ static void write_all(struct pp_check *c)
 	pp_out_str(o, "claim", "claim", row->claim);
 	pp_out_str(o, "raise", row->raise ? "to raise" : NULL, row->raise);
 	pp_out_str(o, "next", row->next ? "next" : NULL, next_of(c, row));
+	pp_proof_rules(o, &c->proof);
 	pp_out_bool(o, "simulated", NULL, false);
 }
 

@@ -96,6 +96,8 @@ static void emit(struct pp_session *s, struct pp_out *o, const struct pp_proof *
 	if (pp_source_cut(s->src))
 		pp_out_para(o, 2, "The recording is incomplete: what it does not hold is unknown.");
 	if (pp_out_is_json(o))
+		pp_proof_rules(o, p);
+	if (pp_out_is_json(o))
 		gates_json(o, &p->gates);
 	else
 		gates_text(o, &p->gates);
@@ -205,6 +207,8 @@ int pp_cmd_prove(const struct pp_args *args)
 		emit(&s, s.out, &p);
 		pp_out_heading(s.out, "Verdict");
 		pp_out_verdict(s.out, NULL, "overall", p.gates.verdict);
+		if (!pp_out_is_json(s.out))
+			pp_proof_rules(s.out, &p);
 		code = finish(&s, &p, keep);
 	}
 	code = pp_session_close(&s, code);

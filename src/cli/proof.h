@@ -19,6 +19,11 @@ struct pp_proof {
 
 /* 0, or an exit code after one line on stderr; pp_proof_done() frees either way. */
 int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *ret);
+/*
+ * By which rules and policy it was judged: object "rule_set" in JSON; in text a line, only where
+ * they are not the program's own. The caller places it.
+ */
+void pp_proof_rules(struct pp_out *o, const struct pp_proof *p);
 void pp_proof_done(struct pp_proof *p);
 
 #endif

@@ -103,6 +103,11 @@ const char *pp_policy_name(const struct pp_policy *p)
 	return p->name;
 }
 
+const char *pp_policy_word(const struct pp_policy *p, size_t i)
+{
+	return i < p->n ? p->entry[i].fix_id : NULL;
+}
+
 const char *pp_policy_forbids(const struct pp_policy *p, const char *fix_id)
 {
 	for (size_t i = 0; p && fix_id && i < p->n; i++)

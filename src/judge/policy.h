@@ -30,6 +30,9 @@ struct pp_policy *pp_policy_free(struct pp_policy *p); /* returns NULL */
 /* File it came from; NULL for the empty policy. */
 const char *pp_policy_name(const struct pp_policy *p);
 
+/* The forbidden words in the order of the file; NULL past the end. */
+const char *pp_policy_word(const struct pp_policy *p, size_t i);
+
 /* Why the site forbids the fix; NULL when it does not. NULL policy and NULL id forbid nothing. */
 const char *pp_policy_forbids(const struct pp_policy *p, const char *fix_id);
 

@@ -73,6 +73,7 @@ int pp_rules_new(struct pp_rules **ret)
 	if (!r)
 		return -ENOMEM;
 	r->arena = PP_ARENA(ARENA_LIMIT);
+	(void)crypto_hash_sha256_init(&r->text);
 	*ret = r;
 	return 0;
 }

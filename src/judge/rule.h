@@ -69,6 +69,15 @@ int pp_rules_load_dir(struct pp_rules *r, unsigned int tier, const char *dir, st
  */
 int pp_rules_load(const char *dir, struct pp_rules **ret, struct pp_error *err);
 
+/* Which rules these are, for a result that is read elsewhere. */
+struct pp_rules_origin {
+	const char *where; /* "installed", "installed and rules.d", "source tree", or a directory's
+			      last name; "-" when they come from no directory. Valid as @r. */
+	bool own;	   /* the program's, unchanged by a site */
+	char sha256[65];   /* of the text of all files, in the order of loading */
+};
+void pp_rules_origin(const struct pp_rules *r, struct pp_rules_origin *ret);
+
 /* In order of loading; disabled ones too. */
 const struct pp_rule *pp_rules_at(const struct pp_rules *r, size_t i); /* NULL past the end */
 const struct pp_rule *pp_rules_find(const struct pp_rules *r, const char *id);

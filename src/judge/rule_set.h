@@ -5,12 +5,18 @@
 #ifndef PP_JUDGE_RULE_SET_H
 #define PP_JUDGE_RULE_SET_H
 
+#include <sodium.h>
+
 #include "judge/rule.h"
 
 struct pp_rules {
 	struct pp_arena arena; /* every text and condition */
 	struct pp_rule *list;  /* owned */
 	size_t n, cap;
+	const char *where; /* NULL: not loaded from a directory */
+	bool own;	   /* the program's, with nothing of the site over them */
+	size_t files;
+	crypto_hash_sha256_state text; /* of all files so far */
 };
 
 /* Adds, or replaces the rule of a lower tier. -EINVAL for a second one of its tier, -EFBIG. */

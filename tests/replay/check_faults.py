@@ -7,6 +7,7 @@ The faults are put into the recorded files and answers by tests/fixtures/make_ma
 nothing of rules.
 """
 import fcntl
+import hashlib
 import os
 import pathlib
 import pty
@@ -117,6 +118,32 @@ def words_of(program, top):
     need(plan.exists() and "redirect = no" not in plan.read_text(), "a plan from a flat guest says redirect")
 
 
+def rule_set(program, top):
+    """A result says by which rules it was made: the digest is that of the files themselves."""
+    rules = pathlib.Path(top) / "other.d"
+    rules.mkdir()
+    own = pathlib.Path(__file__).resolve().parents[2] / "data" / "rules"
+    for path in own.glob("*.rules"):
+        (rules / path.name).write_bytes(path.read_bytes())
+    text = b"".join(p.read_bytes() for p in sorted(rules.iterdir(), key=lambda p: p.name.encode()))
+    policy = pathlib.Path(top) / "site.conf"
+    policy.write_text("[forbid]\niommu-passthrough = isolation\n")
+    options = ("--rules", str(rules), "--policy", str(policy), "--replay", made(top, ""))
+    for args in (("check",), ("prove", "--no-bundle")):
+        _, doc, err = shared.document(program, f"peerpath.{args[0]}/1", *args, *options)
+        said = doc["rule_set"]
+        need(said["directory"] == "other.d" and said["sha256"] == hashlib.sha256(text).hexdigest() and
+             said["rules"] == text.count(b"\n[") + text.startswith(b"[") and said["disabled"] == [] and
+             said["policy"] == "site.conf" and said["forbidden"] == ["iommu-passthrough"], f"{args}: {said}")
+        _, page, _ = shared.run(program, *args, *options)
+        need("other.d: " in page and said["sha256"][:16] in page, f"{args}: the page hides its rules")
+        _, page, _ = shared.run(program, *args, *options[4:])
+        need("SHA-256" not in page, f"{args}: the page tells of the program's own rules")
+    run = subprocess.run([program, "check", *options[4:]], capture_output=True, text=True, check=False,
+                         timeout=60, env=dict(os.environ, PEERPATH_RULES=str(rules)))
+    need(run.stderr.count("\n") == 1 and "PEERPATH_RULES" in run.stderr, f"PEERPATH_RULES: {run.stderr}")
+
+
 def page_width(program, machine):
     """The page on a terminal of 80 columns; the longest line."""
     main, side = pty.openpty()
@@ -169,6 +196,7 @@ def main():
         for fault in CASES:
             one_case(program, top, fault)
         words_of(program, top)
+        rule_set(program, top)
         site_files(program, top)
         for fault in ("", "iommu-translated", "acs-unreadable"):
             width = page_width(program, made(top, fault))
