@@ -227,6 +227,49 @@ static void test_port_down(void **state)
 	made_done(&m);
 }
 
+/* What is nearer than the rail and out is said with the rail; a bond's function is out by design.
+ */
+static void test_nearer_is_said(void **state)
+{
+	static const struct nic_says says[] = {{"0000:14:00.0", 0, 400000, "InfiniBand"},
+					       {"0000:23:00.0", 1, 400000, "InfiniBand"}};
+	static const char *const words[] = {"near hca 0000:14:00.0 (PIX) has no ACTIVE port",
+					    "near hca 0000:14:00.0 (PIX) carries no RDMA device",
+					    "none"};
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++) {
+		struct made m = made_new(1, 1);
+		const struct pp_object *pair = NULL, *o = NULL;
+		struct pp_object *near;
+		char text[256];
+
+		put_switch(&m, 0x10, 0);
+		put_switch(&m, 0x20, 0);
+		put_below(&m, 0x10, 0, MADE_GPU, 0, 16);
+		put_below(&m, 0x10, 1, MADE_NIC, 0, 16);
+		put_below(&m, 0x20, 0, MADE_NIC, 0, 16);
+		made_collect(&m);
+		say(&m, &says[0]);
+		say(&m, &says[1]);
+		near = pp_object_find(&m.node->facts, PP_HCA, says[0].hca);
+		if (i > 0)
+			pp_fact_bool(&m.node->facts, near, PP_F_HCA_HAS_DEVICE, false, NULL);
+		if (i > 1)
+			pp_fact_str(&m.node->facts, near, PP_F_HCA_BOND_DEVICE, "mlx5_9", NULL);
+		pp_collect_paths(m.node);
+		/* again, on top of the pairs of the bare tree: the last ones count */
+		while ((o = pp_object_next(&m.node->facts, PP_PAIR, o)))
+			if (!strcmp(o->id, "0000:13:00.0/0000:23:00.0"))
+				pair = o;
+		assert_true(pp_fact_is(pair, PP_F_PAIR_RAIL));
+		assert_string_equal(pp_fact_text(pp_fact_get(pair, PP_F_PAIR_NEARER_UNUSABLE), text,
+						 sizeof(text)),
+				    words[i]);
+		made_done(&m);
+	}
+}
+
 /* A matching exists although bus order alone would take the only NIC of the second GPU. */
 static void test_matching(void **state)
 {
@@ -281,8 +324,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_by_two), cmocka_unit_test(test_flat_guest),
 		cmocka_unit_test(test_shared),	   cmocka_unit_test(test_majority),
-		cmocka_unit_test(test_port_down),  cmocka_unit_test(test_matching),
-		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_port_down),  cmocka_unit_test(test_nearer_is_said),
+		cmocka_unit_test(test_matching),   cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests_name("rail", tests, NULL, NULL);
