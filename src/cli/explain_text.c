@@ -106,7 +106,7 @@ static void in_full(struct pp_out *o, const struct pp_explain_page *p, const str
 		pp_out_para(o, INDENT, "   %-8s blocked by site policy: %s", "fix", blocked);
 	else
 		row(o, "fix", k->rule.fix);
-	row(o, "undo", blocked ? NULL : k->rule.reverse);
+	row(o, "undo", blocked || !k->rule.fix_id ? NULL : k->rule.reverse);
 	row(o, "not", k->not_text);
 	row(o, "source", k->rule.source);
 	pp_out_para(o, INDENT, "   %-8s %s%s%s", "rule", k->rule.id,
