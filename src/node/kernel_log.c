@@ -25,7 +25,7 @@ enum {
 	RECORD_BYTES = 8192 + 1, /* the kernel's longest record, CONSOLE_EXT_LOG_MAX */
 	MAX_READS = 1 << 20,
 	MAX_KEPT = 8192,
-	MAX_KEPT_BYTES = 768,
+	MAX_KEPT_BYTES = 1280, /* a head and PP_KMSG_TEXT */
 	MAX_LINES = 200,
 	MAX_XIDS = 64,
 };
@@ -40,7 +40,7 @@ struct kept {
 
 struct reading {
 	uint64_t first, last, read;
-	bool overwritten, any;
+	bool overwritten, any, whole;
 };
 
 static int keep(struct kept *k, char *record, size_t len)
@@ -81,10 +81,10 @@ static int read_all(int fd, struct kept *k, struct reading *got)
 
 	for (int i = 0; i < MAX_READS; i++) {
 		n = read(fd, record, sizeof(record) - 1);
-		if (n < 0 && errno == EAGAIN)
+		if (n == 0 || (n < 0 && errno == EAGAIN)) {
+			got->whole = true;
 			return 0;
-		if (n == 0)
-			return 0;
+		}
 		if (n < 0 && errno == EPIPE)
 			got->overwritten = true;
 		else if (n < 0 && errno != EINTR && errno != EINVAL)
@@ -107,6 +107,7 @@ static void answer(struct pp_json *data, const struct kept *k, const struct read
 		pp_json_u64(data, "last", got->last);
 	}
 	pp_json_bool(data, "overwritten", got->overwritten);
+	pp_json_bool(data, "whole", got->whole);
 	pp_json_u64(data, "read", got->read);
 	pp_json_u64(data, "matched", k->n);
 	pp_json_array(data, "records");
@@ -139,6 +140,7 @@ struct findings {
 	const char *xids[MAX_XIDS];
 	size_t n_xids;
 	unsigned int count[PP_KMSG_DRIVER + 1];
+	const char *gap; /* why a message that is not there proves nothing; NULL it does */
 };
 
 static void add_xid(struct pp_node *n, struct findings *f, const char *text)
@@ -196,16 +198,15 @@ static const struct {
 	{PP_F_KMSG_P2P_ERRORS, PP_KMSG_P2P},
 };
 
-static void set_counted(struct pp_node *n, const struct findings *f, bool wrapped)
+static void set_counted(struct pp_node *n, const struct findings *f)
 {
 	for (size_t i = 0; i < PP_ARRAY_LEN(counted); i++) {
 		enum pp_fact_id id = counted[i].id;
 		unsigned int count = f->count[counted[i].family];
 
-		if (!count && wrapped)
+		if (!count && f->gap)
 			pp_fact_unknown(&n->facts, n->self, id, DEVICE,
-					"none in what is left of the kernel log; older messages "
-					"were overwritten");
+					"none in what is left of the kernel log; %s", f->gap);
 		else if (pp_fact_table[id].type == PP_BOOL)
 			pp_fact_bool(&n->facts, n->self, id, count > 0, DEVICE);
 		else if (pp_fact_table[id].type == PP_LIST)
@@ -230,13 +231,14 @@ static void set_facts(struct pp_node *n, const json_t *data)
 {
 	const json_t *records = json_object_get(data, "records");
 	int64_t first, last, matched = 0;
-	bool overwritten = true, wrapped;
+	bool overwritten = true, whole = false, wrapped;
 	struct findings f = {0};
 
 	if (pp_answer_i64(data, "first", &first) || pp_answer_i64(data, "last", &last) ||
 	    !json_is_array(records))
 		return set_all_unknown(n, "the kernel log is empty");
 	(void)pp_answer_bool(data, "overwritten", &overwritten);
+	(void)pp_answer_bool(data, "whole", &whole);
 	(void)pp_answer_i64(data, "matched", &matched);
 	wrapped = first > 0 || overwritten || matched > MAX_KEPT;
 	for (size_t i = 0; i < json_array_size(records) && i < MAX_KEPT; i++)
@@ -245,7 +247,12 @@ static void set_facts(struct pp_node *n, const json_t *data)
 	pp_fact_int(&n->facts, n->self, PP_F_KMSG_LAST, last, DEVICE);
 	pp_fact_bool(&n->facts, n->self, PP_F_KMSG_WRAPPED, wrapped, DEVICE);
 	set_lines(n, &f);
-	set_counted(n, &f, wrapped);
+	/* A record that matched when it was read and does not now has lost what told its family. */
+	f.gap = wrapped			       ? "older messages were overwritten"
+		: !whole		       ? "it was not read to its end"
+		: matched > (int64_t)f.n_lines ? "a message that says something was cut"
+					       : NULL;
+	set_counted(n, &f);
 }
 
 void pp_kernel_log_collect(struct pp_node *n)

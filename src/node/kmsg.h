@@ -13,7 +13,7 @@
 
 #include "base/bdf.h"
 
-enum { PP_KMSG_TEXT = 512 };
+enum { PP_KMSG_TEXT = 1024 };
 
 struct pp_kmsg {
 	uint64_t sequence;

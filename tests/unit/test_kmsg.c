@@ -186,7 +186,8 @@ static void test_facts(void **state)
 {
 	struct pp_node *n =
 		node_with("{\"outcome\": \"answered\", \"data\": {\"first\": 0, \"last\": 912, "
-			  "\"overwritten\": false, \"read\": 913, \"matched\": 4, \"records\": ["
+			  "\"overwritten\": false, \"whole\": true, \"read\": 913, \"matched\": 4, "
+			  "\"records\": ["
 			  "\"4,800,1000001,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=a, x\", "
 			  "\"4,801,1000002,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=2, name=b, x\", "
 			  "\"4,802,2500000,-;NVRM: Xid (PCI:0000:86:00): 31, pid=2, name=b, x\", "
@@ -206,7 +207,15 @@ static void test_facts(void **state)
 
 static void test_absence_proves_nothing(void **state)
 {
+	static const struct {
+		const char *members;
+		bool known;
+	} gaps[] = {{"\"whole\": true, \"matched\": 1", true},
+		    {"\"whole\": true, \"matched\": 2", false},
+		    {"\"whole\": false, \"matched\": 1", false},
+		    {"\"matched\": 1", false}};
 	struct pp_node *n;
+	char answer[1024];
 
 	(void)state;
 	/* Overwritten: what is seen counts, what is not seen is unknown. */
@@ -218,6 +227,22 @@ static void test_absence_proves_nothing(void **state)
 	assert_false(pp_fact_get(n->self, PP_F_KMSG_XID)->known);
 	assert_false(pp_fact_get(n->self, PP_F_KMSG_PEERMEM_ABI)->known);
 	done(n);
+	/* Not read to its end, as by a record of before that was said; and a message that was cut.
+	 */
+	for (size_t i = 0; i < PP_ARRAY_LEN(gaps); i++) {
+		(void)snprintf(answer, sizeof(answer),
+			       "{\"outcome\": \"answered\", \"data\": {\"first\": 0, \"last\": "
+			       "912, \"overwritten\": false, %s, \"records\": ["
+			       "\"4,800,1,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=a, x\", "
+			       "\"4,801,2,-;DMAR: [DMA Write] Request device [3b:00.0] fau\"]}}",
+			       gaps[i].members);
+		n = node_with(answer);
+		assert_string_equal(text(n, PP_F_KMSG_XID), "79 0000:3b:00.0");
+		assert_int_equal(pp_fact_get(n->self, PP_F_KMSG_IOMMU_FAULTS)->known,
+				 gaps[i].known);
+		assert_string_equal(text(n, PP_F_KMSG_WRAPPED), "no");
+		done(n);
+	}
 	n = node_with("{\"outcome\": \"failed\", \"detail\": \"/dev/kmsg: permission denied\"}");
 	assert_string_equal(text(n, PP_F_KMSG_XID), "unknown: /dev/kmsg: permission denied");
 	assert_false(pp_fact_get(n->self, PP_F_KMSG_WRAPPED)->known);
