@@ -115,10 +115,10 @@ void pp_kernel_virtual_collect(struct pp_node *n)
 			    kind ? DMI : CPUINFO);
 	else if (kind && (certain || !strstr(product, "metal")))
 		pp_fact_str(&n->facts, n->self, PP_F_VIRTUAL_MACHINE, kind, DMI);
-	else if (named)
+	else if (kind)
 		pp_fact_str(&n->facts, n->self, PP_F_VIRTUAL_MACHINE, "none", DMI);
 	else
 		pp_fact_unknown(&n->facts, n->self, PP_F_VIRTUAL_MACHINE, CPUINFO,
-				"%s has no flags line, and the firmware's names cannot be read",
-				CPUINFO);
+				"%s has no flags line, and the firmware's names %s", CPUINFO,
+				named ? "tell no maker that is known here" : "cannot be read");
 }
