@@ -107,7 +107,7 @@ static bool *mark_paths(struct pp_node *n)
 	for (unsigned int i = 0; on_path && i < n->pci.n; i++) {
 		const struct pp_pci_dev *d = &n->pci.dev[i];
 
-		if (d->is_virtual || (!pp_pci_is_gpu(d) && !pp_pci_is_hca(d)))
+		if (d->is_virtual > 0 || (!pp_pci_is_gpu(d) && !pp_pci_is_hca(d)))
 			continue;
 		for (int k = (int)i; k >= 0 && !on_path[k]; k = n->pci.dev[k].parent)
 			on_path[k] = true;

@@ -107,6 +107,19 @@ static void odd_facts(struct pp_node *n)
 	pp_fact_list(&n->facts, n->self, PP_F_PCI_ODD, odd, n_odd, "/sys/bus/pci/devices");
 }
 
+static void set_gpu_count(struct pp_node *n)
+{
+	const struct pp_pci_dev *d = pp_pci_nameless(&n->pci);
+	char id[PP_BDF_TEXT];
+
+	if (d)
+		pp_fact_unknown(&n->facts, n->self, PP_F_N_GPUS, d->path,
+				"what %s is could not be read", pp_bdf_format(&d->bdf, id));
+	else
+		pp_fact_int(&n->facts, n->self, PP_F_N_GPUS, n->facts.count[PP_GPU],
+			    "/sys/bus/pci/devices");
+}
+
 void pp_collect_pci(struct pp_node *n)
 {
 	if (pp_pci_tree(n->src, &n->arena, &n->pci)) {
@@ -126,6 +139,5 @@ void pp_collect_pci(struct pp_node *n)
 	add_objects(n);
 	odd_facts(n);
 	pp_fact_int(&n->facts, n->self, PP_F_PCI_FUNCTIONS, n->pci.n, "/sys/bus/pci/devices");
-	pp_fact_int(&n->facts, n->self, PP_F_N_GPUS, n->facts.count[PP_GPU],
-		    "/sys/bus/pci/devices");
+	set_gpu_count(n);
 }

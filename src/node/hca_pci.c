@@ -93,12 +93,13 @@ static void set_function(struct pp_node *n, struct pp_object *o, const struct pp
 		pp_fact_str(f, o, PP_F_HCA_IOMMU, pp_pci_iommu_type(&n->pci, d), d->path);
 	else
 		pp_fact_unknown(f, o, PP_F_HCA_IOMMU, d->path, "%s", pp_pci_iommu_why(&n->pci, d));
-	if (d->ats >= 0 || d->config_len >= 4096)
+	if (d->ats >= 0)
 		pp_fact_bool(f, o, PP_F_HCA_ATS, d->ats > 0, d->path);
 	else
 		pp_fact_unknown(f, o, PP_F_HCA_ATS, d->path,
-				"%d bytes of config space could be read",
-				d->config_len < 0 ? 0 : d->config_len);
+				"%d bytes of config space could be read%s",
+				d->config_len < 0 ? 0 : d->config_len,
+				d->config_len < 4096 ? "" : ", and they make no sense");
 	set_driver(n, o, d);
 }
 
@@ -155,8 +156,10 @@ static const struct pp_object *bond_device(struct pp_node *n, const struct pp_ob
 
 void pp_hca_set_missing(struct pp_node *n, const char *why)
 {
+	const struct pp_pci_dev *nameless = pp_pci_nameless(&n->pci);
 	const struct pp_object *bond;
 	const char *missing[MAX_MISSING];
+	char id[PP_BDF_TEXT];
 	struct pp_object *o = NULL;
 	size_t count = 0;
 
@@ -178,6 +181,10 @@ void pp_hca_set_missing(struct pp_node *n, const char *why)
 	if (*why || n->pci.why)
 		pp_fact_unknown(&n->facts, n->self, PP_F_RDMA_FUNCTIONS_WITHOUT, NULL, "%s",
 				*why ? why : n->pci.why);
+	else if (nameless && !count)
+		pp_fact_unknown(&n->facts, n->self, PP_F_RDMA_FUNCTIONS_WITHOUT, nameless->path,
+				"what %s is could not be read",
+				pp_bdf_format(&nameless->bdf, id));
 	else
 		pp_fact_list(&n->facts, n->self, PP_F_RDMA_FUNCTIONS_WITHOUT, missing, count,
 			     "/sys/class/infiniband");

@@ -76,7 +76,7 @@ struct pp_link pp_link_of(const struct pp_pci *pci, int lower)
 			       .slot_limited = -1};
 
 	/* A VF has no link registers of its own. */
-	if (d->is_virtual && d->physfn >= 0)
+	if (d->is_virtual > 0 && d->physfn >= 0)
 		d = &pci->dev[d->physfn];
 	if (is_emulated(d) || is_emulated(up)) {
 		link.why = link.slow_why = EMULATED;

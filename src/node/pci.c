@@ -113,6 +113,26 @@ bool pp_pci_is_bridge(const struct pp_pci_dev *d)
 	       d->class_code >> 8 == 0x0609;
 }
 
+static bool leads_on(const struct pp_pci *pci, const struct pp_pci_dev *d)
+{
+	const struct pp_pci_dev *below;
+
+	pp_pci_foreach (pci, below)
+		if (below->parent == d - pci->dev)
+			return true;
+	return false;
+}
+
+const struct pp_pci_dev *pp_pci_nameless(const struct pp_pci *pci)
+{
+	const struct pp_pci_dev *d;
+
+	pp_pci_foreach (pci, d)
+		if ((!d->class_code || !d->vendor) && !leads_on(pci, d))
+			return d;
+	return NULL;
+}
+
 bool pp_pci_is_gpu(const struct pp_pci_dev *d)
 {
 	return d->vendor == NVIDIA && d->class_code >> 16 == 0x03;

@@ -63,8 +63,8 @@ struct pp_pci_dev {
 	int config_len;		      /* bytes of config space that could be read, -1 none */
 	enum pp_acs_state acs_state;
 	uint16_t acs_cap, acs_ctl;
-	int8_t ats;		/* enabled 1, off 0, no capability or unreadable -1 */
-	int8_t is_virtual;	/* SR-IOV VF */
+	int8_t ats;		/* enabled 1, off or no capability 0, unreadable -1 */
+	int8_t is_virtual;	/* SR-IOV VF 1, not one 0, unknown -1 */
 	int physfn;		/* index of the PF of a VF, -1 */
 	uint64_t largest_bar;	/* bytes of the largest prefetchable memory region, 0 unknown */
 	bool driver_known;	/* false: whether one is bound could not be read */
@@ -111,6 +111,13 @@ const char *pp_acs_bits(uint16_t ctl, char *text, size_t size);
  */
 const char *pp_pci_iommu_type(const struct pp_pci *pci, const struct pp_pci_dev *d);
 const char *pp_pci_iommu_why(const struct pp_pci *pci, const struct pp_pci_dev *d);
+
+/*
+ * First function of which nobody can say what it is: its class or vendor could not be read, and
+ * no other function shows it to be a bridge. NULL: there is none. While there is one, no count of
+ * functions of a kind is a count.
+ */
+const struct pp_pci_dev *pp_pci_nameless(const struct pp_pci *pci);
 
 bool pp_pci_is_bridge(const struct pp_pci_dev *d); /* leads to another bus */
 bool pp_pci_is_gpu(const struct pp_pci_dev *d);	   /* NVIDIA display or 3D controller */

@@ -97,9 +97,15 @@ static void read_physfn(struct pp_source *src, struct pp_pci *pci, struct pp_pci
 	char path[PP_PATH_MAX], target[PP_PATH_MAX];
 	const char *slash;
 	struct pp_bdf bdf;
+	int r;
 
-	if (pp_path_join(d->path, "physfn", path) ||
-	    pp_source_link(src, path, target, sizeof(target)))
+	if (pp_path_join(d->path, "physfn", path))
+		return;
+	r = pp_source_link(src, path, target, sizeof(target));
+	/* No link where the directory itself could be read: a function of its own. */
+	if (r == -ENOENT && d->class_code && d->is_virtual < 0)
+		d->is_virtual = 0;
+	if (r)
 		return;
 	d->is_virtual = 1;
 	slash = strrchr(target, '/');

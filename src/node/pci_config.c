@@ -69,7 +69,7 @@ int pp_pci_ext_cap(const uint8_t *config, size_t len, uint16_t id)
 	size_t at = EXT_FIRST;
 	uint32_t header;
 
-	if (len < PP_CONFIG_BYTES)
+	if (len < PP_CONFIG_BYTES || config[HEADER_TYPE] == 0xff)
 		return -1;
 	for (int i = 0; i < MAX_EXT_CAPS; i++) {
 		header = u32(config + at);
@@ -158,6 +158,8 @@ static void decode_extended(struct pp_pci_dev *d, const uint8_t *config, size_t 
 		d->acs_ctl = (uint16_t)u16(config + at + 6);
 	}
 	at = pp_pci_ext_cap(config, len, EXT_ATS);
+	if (at == 0)
+		d->ats = 0;
 	if (at > 0 && (size_t)at + 8 <= len)
 		d->ats = u16(config + at + 6) >> 15 & 1;
 }

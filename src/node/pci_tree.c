@@ -196,6 +196,7 @@ static void build(struct pp_arena *a, const struct pp_pci_list *l, struct pp_pci
 				.max_width = -1,
 				.config_len = -1,
 				.ats = -1,
+				.is_virtual = -1,
 				.physfn = -1,
 			};
 		place(a, pci, roots);

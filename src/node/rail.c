@@ -111,7 +111,7 @@ static bool same_kind(const struct pp_rail_nic *a, const struct pp_rail_nic *b)
 
 static bool counts(const struct pp_pci *pci, const struct pp_rail_nic *nic)
 {
-	return !nic->dropped && nic->layer && nic->rate_mbps > 0 && !pci->dev[nic->pci].is_virtual;
+	return !nic->dropped && nic->layer && nic->rate_mbps > 0 && pci->dev[nic->pci].is_virtual <= 0;
 }
 
 /*
@@ -189,7 +189,7 @@ struct pp_rail_rank pp_rail_rank_of(const struct pp_pci *pci, int gpu,
 	return (struct pp_rail_rank){
 		.distance = distance,
 		.functions = pci->dev[gpu].depth + pci->dev[nic->pci].depth - 2 * top - 1,
-		.is_virtual = pci->dev[nic->pci].is_virtual,
+		.is_virtual = pci->dev[nic->pci].is_virtual > 0,
 		.usable_mbytes = !port || (path && path < port) ? path : port,
 	};
 }

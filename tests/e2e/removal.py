@@ -187,6 +187,20 @@ def config_cases(top, files):
         yield f"{name} cut to 64", cut([name], 64)
 
 
+def identity_cases(files):
+    """All that says what a function is, at once: it must not vanish from what is counted."""
+    paths = [f[: -len("/class")] for f in files if "/devices/pci" in f and f.endswith("/class")]
+    for path in paths:
+        if any(p.startswith(path + "/") for p in paths):
+            continue  # what leads to others is a bridge, whatever else it hides
+        names = [f"{path}/{leaf}" for leaf in ("config", "class", "vendor", "device")]
+        name = path.rsplit("/", 1)[1]
+        yield f"identity of {name} denied", lambda c, p=names: c.denied(*p)
+        yield f"identity of {name} removed", lambda c, p=names: c.without_all(
+            [f"{c.top}/raw{x}" for x in p]
+        )
+
+
 def combined_cases(files, dirs):
     """Several at once, as a narrow container takes them away; the same ones in every run."""
     draw = random.Random(1)
@@ -214,6 +228,7 @@ def cases(top, thorough):
             yield f"{name} denied", lambda c, n=name: c.denied(n)
     yield from answer_cases(top)
     yield from config_cases(top, files)
+    yield from identity_cases(files)
     yield from combined_cases(files, dirs)
     for top_dir in ("/sys", "/proc", "/dev", "/etc", "/usr", "/boot"):
         below = [f for f in files if f.startswith(top_dir + "/")]
@@ -258,7 +273,8 @@ def examine(work, preset, faults, expected, thorough):
         except (AssertionError, ValueError, KeyError) as e:
             return [f"{name}: {case[0]}: {e}"], False
         found = [f"{name}: {case[0]}: {b}" for b in better(before, after)]
-        if case[0] in NEEDED and after["overall"] == "pass":
+        needed = case[0] in NEEDED or case[0].startswith("identity of ")
+        if needed and after["overall"] == "pass":
             found.append(f"{name}: {case[0]}: still passes")
         return found, after != before
 

@@ -287,6 +287,54 @@ static void test_missing_device(void **state)
 	rt_done(n);
 }
 
+/* What nobody can say what it is may be an hca without a device, or a GPU. */
+static void test_nameless(void **state)
+{
+	static const char *const files[] = {"class", "vendor"};
+	struct pp_record *r;
+	char path[PP_PATH_MAX];
+	struct pp_node *n;
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(files); i++) {
+		r = rt_roce();
+		rt_function(r, RT_SECOND, "vfio-pci");
+		(void)snprintf(path, sizeof(path), RT_SECOND "/%s", files[i]);
+		rt_file(r, path, "\n");
+		n = rt_collect(r);
+		assert_unknown(rt_self(n, PP_F_N_GPUS));
+		assert_contains(rt_self(n, PP_F_N_GPUS), "0000:01:00.1");
+		assert_unknown(rt_self(n, PP_F_RDMA_FUNCTIONS_WITHOUT));
+		assert_contains(rt_self(n, PP_F_RDMA_FUNCTIONS_WITHOUT), "0000:01:00.1");
+		rt_done(n);
+	}
+}
+
+/* Config space of all ones says nothing; a link that could not be read is no absent link. */
+static void test_function_facts(void **state)
+{
+	struct pp_record *r = rt_roce();
+	unsigned char config[4096] = {0xb3, 0x15, 0x21, 0x10, [10] = 0x00, [11] = 0x02};
+	struct pp_node *n;
+
+	(void)state;
+	assert_int_equal(
+		pp_record_put(r, PP_ENTRY_FILE, RT_PCI "/config", config, sizeof(config), 0), 0);
+	n = rt_collect(r);
+	assert_string_equal(rt_hca(n, PP_F_HCA_ATS), "no");
+	assert_string_equal(rt_hca(n, PP_F_HCA_FUNCTION), "PF");
+	rt_done(n);
+	r = rt_roce();
+	memset(config, 0xff, sizeof(config));
+	assert_int_equal(
+		pp_record_put(r, PP_ENTRY_FILE, RT_PCI "/config", config, sizeof(config), 0), 0);
+	assert_int_equal(pp_record_put(r, PP_ENTRY_ERROR, RT_PCI "/physfn", NULL, 0, -EACCES), 0);
+	n = rt_collect(r);
+	assert_unknown(rt_hca(n, PP_F_HCA_ATS));
+	assert_unknown(rt_hca(n, PP_F_HCA_FUNCTION));
+	rt_done(n);
+}
+
 /* No class directory: none, where its parent could be listed; else unknown. */
 static void test_no_class(void **state)
 {
@@ -518,6 +566,8 @@ int main(void)
 		cmocka_unit_test(test_gid_tables),
 		cmocka_unit_test(test_gid_table_is_short),
 		cmocka_unit_test(test_missing_device),
+		cmocka_unit_test(test_nameless),
+		cmocka_unit_test(test_function_facts),
 		cmocka_unit_test(test_no_class),
 		cmocka_unit_test(test_access),
 		cmocka_unit_test(test_open_without_answer),

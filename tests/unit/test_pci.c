@@ -114,11 +114,16 @@ static void test_config_short(void **state)
 static void test_config_hostile(void **state)
 {
 	uint8_t c[PP_CONFIG_BYTES];
-	struct pp_pci_dev d = {.port_type = -1};
+	struct pp_pci_dev d = {.port_type = -1, .ats = -1, .is_virtual = -1};
 
 	(void)state;
 	memset(c, 0xff, sizeof(c)); /* a function that fell off the bus */
 	pp_pci_decode(&d, c, sizeof(c));
+	assert_int_equal(d.ats, -1);
+	assert_int_equal(d.is_virtual, -1);
+	c[0x100] = c[0x101] = c[0x102] = c[0x103] = 0; /* no list that such a function has */
+	pp_pci_decode(&d, c, sizeof(c));
+	assert_int_equal(d.ats, -1);
 	assert_int_equal(d.acs_state, PP_ACS_UNREADABLE);
 	assert_int_equal(d.vendor, 0);
 	assert_int_equal(d.port_type, -1);
