@@ -103,10 +103,12 @@ static void collect_user_namespace(struct pp_node *n)
 /* Absence is known where /dev shows what every /dev has. */
 static void collect_device(struct pp_node *n, enum pp_fact_id id, const char *path)
 {
-	bool yes = pp_source_exists(n->src, path);
+	int r = pp_source_probe(n->src, path);
 
-	if (yes || (!pp_source_cut(n->src) && pp_source_exists(n->src, "/dev/null")))
-		pp_fact_bool(&n->facts, n->self, id, yes, path);
+	if (r < 0)
+		pp_fact_unknown(&n->facts, n->self, id, path, "%s: %s", path, pp_source_why(r));
+	else if (r || (!pp_source_cut(n->src) && pp_source_probe(n->src, "/dev/null") > 0))
+		pp_fact_bool(&n->facts, n->self, id, r, path);
 	else
 		pp_fact_unknown(&n->facts, n->self, id, path, "/dev cannot be seen here");
 }

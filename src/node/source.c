@@ -367,13 +367,23 @@ int pp_source_real(struct pp_source *s, const char *path, char buf[PP_PATH_MAX])
 	return pp_path_join(dir, target, buf);
 }
 
+int pp_source_probe(struct pp_source *s, const char *path)
+{
+	int r = pp_path_normal(path) ? s->ops->probe(&s->store, path) : -EINVAL;
+
+	/* A directory is the weakest entry: it gives way to whatever is read there. */
+	if (r)
+		(void)keep(s, PP_ENTRY_DIR, path, NULL, 0, r < 0 ? r : 0);
+	return r;
+}
+
 bool pp_source_exists(struct pp_source *s, const char *path)
 {
-	if (!pp_path_normal(path) || !s->ops->exists(&s->store, path))
-		return false;
-	/* A directory is the weakest entry: it gives way to whatever is read there. */
-	(void)keep(s, PP_ENTRY_DIR, path, NULL, 0, 0);
-	return true;
+	int r = pp_source_probe(s, path);
+
+	/* An error that was recorded was met at something that is there; not what a record lacks.
+	 */
+	return r > 0 || (r < 0 && r != -EINVAL && r != -ENODATA && s->mode == PP_SOURCE_REPLAY);
 }
 
 int pp_source_answer(struct pp_source *s, const char *name, char **ret, size_t *ret_len)

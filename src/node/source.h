@@ -131,7 +131,12 @@ int pp_source_link(struct pp_source *s, const char *path, char *buf, size_t size
  */
 int pp_source_real(struct pp_source *s, const char *path, char buf[PP_PATH_MAX]);
 
-/* Recorded like a listed name, so that a replay knows of it too. */
+/*
+ * Is there anything at @path? 1, 0, or -errno when that cannot be told (-EACCES: a directory above
+ * refuses): then absence is not known. Recorded like a listed name, so that a replay knows it too.
+ */
+int pp_source_probe(struct pp_source *s, const char *path);
+/* For where to look only, never for a "no": true when something is known to be there. */
 bool pp_source_exists(struct pp_source *s, const char *path);
 
 /* The recording is not whole: what it does not hold is -ENODATA, never -ENOENT. */

@@ -250,19 +250,21 @@ static int disk_link(struct pp_store *st, const char *path, char *buf, size_t si
 	return 0;
 }
 
-static bool disk_exists(struct pp_store *st, const char *path)
+static int disk_probe(struct pp_store *st, const char *path)
 {
-	int fd;
+	int fd, r = recorded_error(st, path);
 
-	if (recorded_error(st, path))
-		return true;
-	if (st->root_fd < 0)
-		return !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
-	fd = open_in_root(st, path, O_PATH | O_NOFOLLOW);
-	if (fd < 0)
-		return false;
-	(void)close(fd);
-	return true;
+	if (r)
+		return r;
+	if (st->root_fd < 0) {
+		r = faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+	} else {
+		fd = open_in_root(st, path, O_PATH | O_NOFOLLOW);
+		r = fd < 0 ? fd : 0;
+		if (!r)
+			(void)close(fd);
+	}
+	return !r ? 1 : r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
 static int disk_answer(struct pp_store *st, const char *name, char **ret, size_t *ret_len)
@@ -284,6 +286,6 @@ const struct pp_store_ops pp_store_disk = {
 	.open = disk_open,
 	.list = disk_list,
 	.link = disk_link,
-	.exists = disk_exists,
+	.probe = disk_probe,
 	.answer = disk_answer,
 };

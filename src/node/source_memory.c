@@ -158,7 +158,7 @@ static int memory_list(struct pp_store *st, const char *path, struct pp_names *r
 	return 0;
 }
 
-static bool memory_exists(struct pp_store *st, const char *path)
+static int memory_probe(struct pp_store *st, const char *path)
 {
 	struct pp_names names = {0};
 	const struct pp_entry *e = NULL;
@@ -166,11 +166,12 @@ static bool memory_exists(struct pp_store *st, const char *path)
 	int r = get(st, path, false, now, &e);
 
 	if (r || e)
-		return e != NULL;
+		return r == -ENOENT || r == -ENOTDIR ? 0 : r ? r : 1;
 	/* A directory that only its children imply. */
 	r = memory_list(st, path, &names);
-	pp_names_done(&names);
-	return !r;
+	if (!r)
+		pp_names_done(&names);
+	return !r ? 1 : r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
 static int memory_link(struct pp_store *st, const char *path, char *buf, size_t size)
@@ -182,7 +183,7 @@ static int memory_link(struct pp_store *st, const char *path, char *buf, size_t 
 	if (r)
 		return r;
 	if (!e || e->kind != PP_ENTRY_LINK)
-		return memory_exists(st, path) ? -EINVAL : absent(st);
+		return memory_probe(st, path) > 0 ? -EINVAL : absent(st);
 	if (e->len >= size)
 		return -ENAMETOOLONG;
 	memcpy(buf, e->content, e->len + 1);
@@ -210,7 +211,7 @@ const struct pp_store_ops pp_store_memory = {
 	.open = memory_open,
 	.list = memory_list,
 	.link = memory_link,
-	.exists = memory_exists,
+	.probe = memory_probe,
 	.answer = memory_answer,
 };
 

@@ -30,7 +30,8 @@ struct pp_store_ops {
 	int (*open)(struct pp_store *st, const char *path, struct pp_stream *ret);
 	int (*list)(struct pp_store *st, const char *path, struct pp_names *ret);
 	int (*link)(struct pp_store *st, const char *path, char *buf, size_t size);
-	bool (*exists)(struct pp_store *st, const char *path);
+	/* 1, 0, -errno when that cannot be told. */
+	int (*probe)(struct pp_store *st, const char *path);
 	int (*answer)(struct pp_store *st, const char *name, char **ret, size_t *ret_len);
 };
 

@@ -144,6 +144,16 @@ static void test_process(void **state)
 	assert_string_equal(text(n, PP_F_DEV_INFINIBAND), "no");
 	assert_string_equal(text(n, PP_F_DEV_NVIDIA), "yes");
 	done(n);
+	/* A directory above refuses: nothing is known to be absent. */
+	begin();
+	assert_int_equal(pp_record_put(record, PP_ENTRY_DIR, "/dev/null", NULL, 0, 0), 0);
+	assert_int_equal(pp_record_put(record, PP_ENTRY_ERROR, "/dev/infiniband", NULL, 0, -EACCES),
+			 0);
+	n = collect();
+	assert_string_equal(text(n, PP_F_DEV_INFINIBAND),
+			    "unknown: /dev/infiniband: permission denied");
+	assert_string_equal(text(n, PP_F_DEV_NVIDIA), "no");
+	done(n);
 }
 
 static const char *container(const char *cgroup, const char *pid_ns, const char *cgroup_ns,
