@@ -10,16 +10,42 @@
 #include <string.h>
 
 #include "node/hca_driver.h"
+#include "node/hca_verbs.h"
 #include "base/banned.h"
 
 enum { MAX_MISSING = 4096 };
+
+/*
+ * libibverbs lists a device when a provider took it, whatever the provider's file is called. That
+ * it does not list one has other reasons too: no provider only where its file is missing besides.
+ */
+static void set_provider(struct pp_node *n, struct pp_object *o, const char *provider)
+{
+	const struct pp_fact *providers = pp_fact_get(n->self, PP_F_IBVERBS_PROVIDERS);
+	const char *name = pp_fact_str_or(o, PP_F_HCA_NAME, NULL);
+	bool found = false;
+	int listed;
+
+	if (!name) /* no RDMA device that could be listed: as its access, it does not apply */
+		return;
+	listed = pp_hca_listed(n, name);
+	if (listed > 0)
+		return pp_fact_bool(&n->facts, o, PP_F_HCA_PROVIDER, true, "ibv_get_device_list");
+	for (size_t i = 0; providers && providers->known && providers->list[i]; i++)
+		found |= !strcmp(providers->list[i], provider);
+	if (listed == 0 && providers && providers->known && !found)
+		return pp_fact_bool(&n->facts, o, PP_F_HCA_PROVIDER, false,
+				    "ibv_get_device_list and libibverbs.providers");
+	pp_fact_unknown(&n->facts, o, PP_F_HCA_PROVIDER, "ibv_get_device_list", "%s",
+			listed < 0 ? "libibverbs.devices is unknown"
+			: found	   ? "its provider is installed, and libibverbs does not list it"
+				   : "libibverbs.providers is unknown");
+}
 
 static void set_driver_facts(struct pp_node *n, struct pp_object *o, const char *driver)
 {
 	const struct pp_hca_driver *d = pp_hca_driver_find(driver);
 	const char *release = pp_fact_str_or(n->self, PP_F_KERNEL_RELEASE, NULL), *word;
-	const struct pp_fact *providers = pp_fact_get(n->self, PP_F_IBVERBS_PROVIDERS);
-	bool found = false;
 
 	if (!d) {
 		pp_fact_unknown(&n->facts, o, PP_F_HCA_KERNEL_DMABUF, NULL,
@@ -34,12 +60,7 @@ static void set_driver_facts(struct pp_node *n, struct pp_object *o, const char 
 	else
 		pp_fact_unknown(&n->facts, o, PP_F_HCA_KERNEL_DMABUF, "kernel.release",
 				"kernel.release is unknown");
-	if (!providers || !providers->known)
-		return pp_fact_unknown(&n->facts, o, PP_F_HCA_PROVIDER, NULL,
-				       "libibverbs.providers is unknown");
-	for (size_t i = 0; providers->list[i]; i++)
-		found |= !strcmp(providers->list[i], d->provider);
-	pp_fact_bool(&n->facts, o, PP_F_HCA_PROVIDER, found, "libibverbs.providers");
+	set_provider(n, o, d->provider);
 }
 
 static void set_no_driver(struct pp_node *n, struct pp_object *o, const char *path, const char *why)
@@ -183,8 +204,7 @@ void pp_hca_set_missing(struct pp_node *n, const char *why)
 				*why ? why : n->pci.why);
 	else if (nameless && !count)
 		pp_fact_unknown(&n->facts, n->self, PP_F_RDMA_FUNCTIONS_WITHOUT, nameless->path,
-				"what %s is could not be read",
-				pp_bdf_format(&nameless->bdf, id));
+				"what %s is could not be read", pp_bdf_format(&nameless->bdf, id));
 	else
 		pp_fact_list(&n->facts, n->self, PP_F_RDMA_FUNCTIONS_WITHOUT, missing, count,
 			     "/sys/class/infiniband");
