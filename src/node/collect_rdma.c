@@ -3,8 +3,7 @@
  * The RDMA stack of a node: kernel modules, where the stack comes from, the libibverbs that a
  * process here loads, and its providers.
  *
- * A module is "not loaded" only when /sys/module could be listed. Nothing here may load one, so
- * RDMA netlink is left alone when ib_core is not loaded.
+ * Nothing here may load a module, so RDMA netlink is left alone when ib_core is not loaded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "base/parse.h"
 #include "node/ask_verbs.h"
+#include "node/module.h"
 #include "node/node.h"
 #include "node/rdma_netlink.h"
 #include "base/banned.h"
@@ -19,6 +19,8 @@
 enum { MAX_PROVIDERS = 128 };
 
 static const char MODULES[] = "/sys/module";
+static const char INFINIBAND[] = "/sys/class/infiniband";
+static const char UVERBS[] = "/sys/class/infiniband_verbs";
 static const char DRIVER_FILES[] = "/etc/libibverbs.d";
 
 static int by_name(const void *a, const void *b)
@@ -31,23 +33,71 @@ static bool has_name(const struct pp_names *names, const char *name)
 	return names->n && bsearch(&name, names->name, names->n, sizeof(*names->name), by_name);
 }
 
-static void set_modules(struct pp_node *n, int error, const struct pp_names *modules)
+/* A made device shows its driver: what drives it, and what shows it to user space. */
+static bool has_entry(struct pp_node *n, const char *class, const char *prefix)
 {
-	static const struct {
+	struct pp_names names;
+	bool found = false;
+
+	if (pp_source_list(n->src, class, &names))
+		return false;
+	for (size_t i = 0; i < names.n; i++)
+		found |= !strncmp(names.name[i], prefix, strlen(prefix));
+	pp_names_done(&names);
+	return found;
+}
+
+/* Is @dir below a PCI function that mlx5_core drives? NULL: is there such a function? */
+static bool mlx5_drives(const struct pp_node *n, const char *dir)
+{
+	const struct pp_pci_dev *d;
+	size_t len;
+
+	pp_pci_foreach (&n->pci, d) {
+		len = strlen(d->path);
+		if (d->driver && !strcmp(d->driver, "mlx5_core") &&
+		    (!dir || (!strncmp(dir, d->path, len) && dir[len] == '/')))
+			return true;
+	}
+	return false;
+}
+
+static bool has_mlx5_device(struct pp_node *n)
+{
+	char path[PP_PATH_MAX], dir[PP_PATH_MAX];
+	struct pp_names names;
+	bool found = false;
+
+	if (pp_source_list(n->src, INFINIBAND, &names))
+		return false;
+	for (size_t i = 0; i < names.n && !found; i++)
+		found = !pp_path_join(INFINIBAND, names.name[i], path) &&
+			!pp_source_real(n->src, path, dir) && mlx5_drives(n, dir);
+	pp_names_done(&names);
+	return found;
+}
+
+static void set_modules(struct pp_node *n, const struct pp_modules *modules)
+{
+	const struct {
 		enum pp_fact_id id;
-		const char *name;
-	} facts[] = {{PP_F_IB_CORE_LOADED, "ib_core"},
-		     {PP_F_IB_UVERBS_LOADED, "ib_uverbs"},
-		     {PP_F_MLX5_CORE_LOADED, "mlx5_core"},
-		     {PP_F_MLX5_IB_LOADED, "mlx5_ib"}};
+		const char *name, *shown_by;
+		bool shown;
+	} facts[] = {{PP_F_IB_CORE_LOADED, "ib_core", INFINIBAND, has_entry(n, INFINIBAND, "")},
+		     {PP_F_IB_UVERBS_LOADED, "ib_uverbs", UVERBS, has_entry(n, UVERBS, "uverbs")},
+		     {PP_F_MLX5_CORE_LOADED, "mlx5_core", "a bound function", mlx5_drives(n, NULL)},
+		     {PP_F_MLX5_IB_LOADED, "mlx5_ib", INFINIBAND, has_mlx5_device(n)}};
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(facts); i++) {
-		if (error)
-			pp_fact_unknown(&n->facts, n->self, facts[i].id, MODULES, "%s: %s", MODULES,
-					pp_source_why(error));
+		struct pp_module m = pp_module_find(n->src, modules, facts[i].name);
+
+		if (m.presence != PP_MODULE_LOADED && facts[i].shown)
+			pp_fact_bool(&n->facts, n->self, facts[i].id, true, facts[i].shown_by);
+		else if (m.presence == PP_MODULE_UNKNOWN)
+			pp_fact_unknown(&n->facts, n->self, facts[i].id, m.source, "%s", m.why);
 		else
 			pp_fact_bool(&n->facts, n->self, facts[i].id,
-				     has_name(modules, facts[i].name), MODULES);
+				     m.presence == PP_MODULE_LOADED, m.source);
 	}
 }
 
@@ -246,13 +296,12 @@ static void set_netns_mode(struct pp_node *n)
 
 void pp_collect_rdma(struct pp_node *n)
 {
-	struct pp_names modules = {0};
-	int r = pp_source_list(n->src, MODULES, &modules);
+	struct pp_modules modules;
 
-	set_modules(n, r, &modules);
-	set_stack(n, r, &modules);
-	if (!r)
-		pp_names_done(&modules);
+	pp_modules_read(n->src, &modules);
+	set_modules(n, &modules);
+	set_stack(n, modules.sys_error, &modules.sys);
+	pp_modules_done(&modules);
 	set_library(n);
 	set_netns_mode(n);
 }

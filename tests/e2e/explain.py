@@ -87,6 +87,7 @@ def facts_of_a_recording():
     with tempfile.TemporaryDirectory() as work:
         top = pathlib.Path(work)
         (top / "proc").mkdir()
+        (top / "sys/module/kernel").mkdir(parents=True)  # whole, so that absence is known
         (top / "proc/modules").write_text("mlx5_ib 1 0 - Live 0x0\nnvidia 1 0 - Live 0x0\n")
         code, out, _ = run("--replay", work, "--json",
                            "Call to ibv_reg_mr failed with error Bad address")

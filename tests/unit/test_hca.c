@@ -344,7 +344,8 @@ static void test_no_class(void **state)
 	(void)state;
 	rt_function(r, RT_PCI, "mlx5_core");
 	rt_dir(r, "/sys/class/net");
-	rt_dir(r, "/sys/module/kvm");
+	rt_dir(r, "/sys/module/kernel");
+	rt_file(r, "/proc/modules", "kvm 1 0 - Live 0x0\n");
 	n = rt_collect(r);
 	assert_string_equal(rt_self(n, PP_F_RDMA_DEVICES), "0");
 	assert_string_equal(rt_self(n, PP_F_RDMA_FUNCTIONS_WITHOUT), RT_BDF);
@@ -451,6 +452,22 @@ static void test_software_and_second_device(void **state)
 	rt_done(n);
 }
 
+/* Less all entries whose path starts with @prefix. Takes @r. */
+static struct pp_record *without(struct pp_record *r, const char *prefix)
+{
+	struct pp_record *less = rt_new();
+	size_t n;
+	const struct pp_entry *e = pp_record_entries(r, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(e[i].path, prefix, strlen(prefix)) != 0)
+			assert_int_equal(pp_record_put(less, e[i].kind, e[i].path, e[i].content,
+						       e[i].len, 0),
+					 0);
+	pp_record_free(r);
+	return less;
+}
+
 static void test_stack(void **state)
 {
 	struct pp_record *r = rt_roce();
@@ -479,7 +496,77 @@ static void test_stack(void **state)
 	n = rt_collect(r);
 	assert_unknown(rt_self(n, PP_F_IBVERBS_VERSION));
 	assert_string_equal(rt_self(n, PP_F_IBVERBS_DMABUF), "no");
-	assert_unknown(rt_hca(n, PP_F_HCA_PROVIDER));
+	assert_unknown(rt_self(n, PP_F_IBVERBS_PROVIDERS));
+	assert_string_equal(rt_hca(n, PP_F_HCA_PROVIDER), "yes"); /* the device is listed */
+	rt_done(n);
+}
+
+/* Whether a provider took the device is what the list of libibverbs says, not a file's name. */
+static void test_provider(void **state)
+{
+	static const struct {
+		const char *file, *list, *expected;
+	} cases[] = {
+		{"mlx5.driver", "{\"devices\":[\"mlx5_0\"]}", "yes"},
+		{"vendor.driver", "{\"devices\":[\"mlx5_0\"]}", "yes"},
+		{"vendor.driver", "{\"devices\":[]}", "no"},
+		{"mlx5.driver", "{\"devices\":[]}", "unknown"},
+		{"mlx5.driver", "{}", "unknown"},
+		{"vendor.driver", "{}", "unknown"},
+	};
+	char many[8000] = "{\"devices\":[";
+	struct pp_record *r;
+	struct pp_node *n;
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(cases); i++) {
+		r = rt_roce();
+		rt_answer(r, "verbs-list", cases[i].list);
+		if (strcmp(cases[i].file, "mlx5.driver") != 0) {
+			r = without(r, "/etc/libibverbs.d/");
+			rt_at(r, "/etc/libibverbs.d", cases[i].file, "driver vendor\n");
+		}
+		n = rt_collect(r);
+		assert_int_equal(strncmp(rt_hca(n, PP_F_HCA_PROVIDER), cases[i].expected,
+					 strlen(cases[i].expected)),
+				 0);
+		rt_done(n);
+	}
+	/* The device behind hundreds of others. */
+	for (int i = 1; i <= 300; i++)
+		(void)snprintf(many + strlen(many), sizeof(many) - strlen(many), "\"mlx5_%d\",", i);
+	(void)snprintf(many + strlen(many), sizeof(many) - strlen(many), "\"mlx5_0\"]}");
+	r = rt_roce();
+	rt_answer(r, "verbs-list", many);
+	n = rt_collect(r);
+	assert_string_equal(rt_hca(n, PP_F_HCA_PROVIDER), "yes");
+	rt_done(n);
+}
+
+/* A module that is not in sight is there when its devices are, and unknown otherwise. */
+static void test_modules(void **state)
+{
+	struct pp_record *r = rt_roce();
+	struct pp_node *n = rt_collect(without(r, "/sys/module/"));
+
+	(void)state;
+	assert_string_equal(rt_self(n, PP_F_IB_CORE_LOADED), "yes");
+	assert_string_equal(rt_self(n, PP_F_IB_UVERBS_LOADED), "yes");
+	assert_string_equal(rt_self(n, PP_F_MLX5_CORE_LOADED), "yes");
+	assert_string_equal(rt_self(n, PP_F_MLX5_IB_LOADED), "yes");
+	rt_done(n);
+	/* /sys/module lacks it, and nothing says that /sys/module is all there is. */
+	r = without(without(rt_roce(), "/sys/class/infiniband"), "/sys/module/ib_uverbs/");
+	n = rt_collect(r);
+	assert_unknown(rt_self(n, PP_F_IB_UVERBS_LOADED));
+	assert_unknown(rt_self(n, PP_F_MLX5_IB_LOADED));
+	rt_done(n);
+	r = without(without(rt_roce(), "/sys/class/infiniband"), "/sys/module/ib_uverbs/");
+	rt_dir(r, "/sys/module/kernel");
+	rt_file(r, "/proc/modules", "mlx5_core 1 0 - Live 0x0\n");
+	n = rt_collect(r);
+	assert_string_equal(rt_self(n, PP_F_IB_UVERBS_LOADED), "no");
+	assert_string_equal(rt_self(n, PP_F_MLX5_IB_LOADED), "no");
 	rt_done(n);
 }
 
@@ -495,9 +582,7 @@ static bool absence_is_a_value(enum pp_fact_id id)
 					      PP_F_N_ACTIVE_PORTS,   PP_F_HCA_PORTS,
 					      PP_F_HCA_NAME,	     PP_F_HCA_HAS_DEVICE,
 					      PP_F_HCA_ACTIVE_PORTS, PP_F_IBVERBS_PROVIDERS,
-					      PP_F_HCA_PROVIDER,     PP_F_RDMA_FUNCTIONS_WITHOUT,
-					      PP_F_IB_CORE_LOADED,   PP_F_IB_UVERBS_LOADED,
-					      PP_F_MLX5_CORE_LOADED, PP_F_IBVERBS_DEVICES,
+					      PP_F_IBVERBS_DEVICES,  PP_F_RDMA_FUNCTIONS_WITHOUT,
 					      PP_F_HCA_DRIVER};
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(ids); i++)
@@ -573,6 +658,8 @@ int main(void)
 		cmocka_unit_test(test_open_without_answer),
 		cmocka_unit_test(test_software_and_second_device),
 		cmocka_unit_test(test_stack),
+		cmocka_unit_test(test_provider),
+		cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_removal),
 	};
 

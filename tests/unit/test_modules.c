@@ -88,7 +88,7 @@ static void test_open_580(void **state)
 	struct rig r;
 
 	(void)state;
-	START(&r,
+	START(&r, {"/sys/module/kernel", NULL},
 	      {"/proc/modules", "nvidia_peermem 16384 3 - Live 0x0000000000000000 (OE)\n"
 				"nvidia_uvm 2162688 4 - Live 0x0000000000000000 (OE)\n"
 				"nvidia 14376960 76 nvidia_peermem,nvidia_uvm, Live 0x0 (OE)\n"},
@@ -124,7 +124,7 @@ static void test_proprietary_535(void **state)
 	struct rig r;
 
 	(void)state;
-	START(&r,
+	START(&r, {"/sys/module/kernel", NULL},
 	      {"/proc/modules", "gdrdrv 28672 0 - Live 0xffffffffc0f1d000 (OE)\n"
 				"nvidia_fs 307200 0 - Live 0xffffffffc0f1d000 (OE)\n"
 				"nvidia_peermem 16384 0 - Live 0xffffffffc0f1d000 (POE)\n"
@@ -156,8 +156,9 @@ static void test_no_module(void **state)
 	struct rig r;
 
 	(void)state;
-	START(&r, {"/proc/modules", "nvidia_peermem_not 16384 0 - Live 0x0\n"
-				    "xfs 2162688 4 - Live 0x0000000000000000\n"});
+	START(&r, {"/sys/module/kernel", NULL},
+	      {"/proc/modules", "nvidia_peermem_not 16384 0 - Live 0x0\n"
+				"xfs 2162688 4 - Live 0x0000000000000000\n"});
 	says(&r, PP_F_NVIDIA_LOADED, "no");
 	says(&r, PP_F_NVIDIA_VERSION, "unknown: nvidia is not loaded");
 	says(&r, PP_F_NVIDIA_FLAVOUR, "unknown: nvidia is not loaded");
@@ -166,12 +167,21 @@ static void test_no_module(void **state)
 	says(&r, PP_F_PEERMEM_CLIENT, "no");
 	says(&r, PP_F_PEERMEM_REFCNT, "unknown: nvidia_peermem is not loaded");
 	done(&r);
-	/* A kernel without module support: only /sys/module, with the built-in parts. */
+	/* One of the two alone proves presence, not absence. */
 	START(&r, {"/sys/module", NULL}, {"/sys/module/kernel", NULL}, {"/sys/module/xfs", NULL},
 	      {"/sys/module/gdrdrv", NULL});
-	says(&r, PP_F_NVIDIA_LOADED, "no");
-	says(&r, PP_F_PEERMEM_LOADED, "no");
+	says(&r, PP_F_NVIDIA_LOADED,
+	     "unknown: /proc/modules: absent; /sys/module: does not list it");
+	unknown(&r, PP_F_PEERMEM_LOADED);
 	says(&r, PP_F_GDRDRV_LOADED, "yes");
+	done(&r);
+	START(&r, {"/proc/modules", "xfs 2162688 4 - Live 0x0\n"}, {"/sys/module/xfs", NULL});
+	says(&r, PP_F_NVIDIA_LOADED,
+	     "unknown: /proc/modules: does not list it; /sys/module: not whole");
+	done(&r);
+	START(&r, {"/proc/modules", "xfs 2162688 4 - Live 0x0\n"}, {"/sys/module", NULL, -EACCES});
+	says(&r, PP_F_NVIDIA_LOADED,
+	     "unknown: /proc/modules: does not list it; /sys/module: permission denied");
 	done(&r);
 	/* Built in beside modules. */
 	START(&r, {"/proc/modules", ""}, {"/sys/module/nvidia/version", "580.159.04\n"},
@@ -241,7 +251,7 @@ static void test_client(void **state)
 	done(&r);
 	/* The name belongs to the legacy module. */
 	START(&r, {"/proc/modules", "nv_peer_mem 16384 0 - Live 0x0 (OE)\n"},
-	      {"/sys/kernel/mm/memory_peers/nv_mem", NULL});
+	      {"/sys/module/kernel", NULL}, {"/sys/kernel/mm/memory_peers/nv_mem", NULL});
 	says(&r, PP_F_PEERMEM_CLIENT, "no");
 	done(&r);
 }
@@ -286,7 +296,7 @@ static void test_odd(void **state)
 	unknown(&r, PP_F_NVIDIA_PARAM_TOPO);
 	done(&r);
 	/* Lines that end early, and a list longer than is read. */
-	START(&r, {"/proc/modules", "nvidia \nnvidia_peermem"});
+	START(&r, {"/proc/modules", "nvidia \nnvidia_peermem"}, {"/sys/module/kernel", NULL});
 	unknown(&r, PP_F_NVIDIA_LOADED);
 	says(&r, PP_F_PEERMEM_LOADED, "no");
 	done(&r);
