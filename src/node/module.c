@@ -46,7 +46,7 @@ void pp_modules_read(struct pp_source *s, struct pp_modules *ret)
 	l->sys_error = pp_source_list(s, SYS_MODULE, &l->sys);
 	if (l->sys_error)
 		l->sys = (struct pp_names){0};
-	l->sys_whole = pp_names_hold(&l->sys, ALWAYS);
+	l->sys_whole = !pp_source_cut(s) && pp_names_hold(&l->sys, ALWAYS);
 }
 
 void pp_modules_done(struct pp_modules *l)
