@@ -13,9 +13,10 @@
 enum { PP_TOPO_NAME = 16, PP_TOPO_EXTRA = 256 };
 
 struct pp_topo_member {
-	char name[PP_TOPO_NAME];   /* GPU0, NIC0, DEV0: of this output only */
-	const struct pp_object *o; /* NULL for a function added by --device */
-	int pci;		   /* index into the tree */
+	char name[PP_TOPO_NAME];      /* GPU0, NIC0, DEV0: of this output only */
+	const struct pp_object *o;    /* NULL for a function added by --device */
+	int pci;		      /* index into the tree */
+	const struct pp_object *port; /* of a NIC: the port that speaks for it, NULL none */
 };
 
 struct pp_topo {

@@ -84,7 +84,7 @@ static void tristate(struct pp_json *j, const char *key, int value)
 
 static void write_path(struct pp_json *j, const struct pp_pci *pci, const struct pp_path *p)
 {
-	char text[128];
+	char text[PP_BDF_TEXT];
 
 	pp_json_str(j, "route", pp_route_name(p->route));
 	if (*p->route_why)
@@ -104,9 +104,8 @@ static void write_path(struct pp_json *j, const struct pp_pci *pci, const struct
 		pp_json_null(j, "ceiling_mbytes");
 	else
 		pp_json_i64(j, "ceiling_mbytes", p->ceiling_mbytes);
-	pp_json_str(j, p->narrowest < 0 ? "ceiling_why" : "ceiling_at",
-		    p->narrowest < 0 ? p->ceiling_why
-				     : pp_hop_text(pci, p->narrowest, text, sizeof(text)));
+	pp_json_str(j, *p->ceiling_at ? "ceiling_at" : "ceiling_why",
+		    *p->ceiling_at ? p->ceiling_at : p->ceiling_why);
 }
 
 /* Between two NICs only the distance: there are many such pairs, and no data goes that way. */
@@ -128,6 +127,7 @@ static void write_pair(struct pp_json *j, const struct pp_topo *t, unsigned int 
 		pp_json_str(j, "distance_why", pp_distance_why(pci, ia, ib));
 	if (!nics) {
 		hints = pp_path_hints_of(t->node, a < t->gpus ? t->members[a].o : NULL);
+		hints.port = t->members[a].port ? t->members[a].port : t->members[b].port;
 		pp_path_find(pci, ia, ib, &hints, &path);
 		write_path(j, pci, &path);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/rail.h"
 #include "base/banned.h"
 
 void pp_topo_done(struct pp_topo *t)
@@ -29,6 +30,17 @@ static void add_kind(struct pp_topo *t, enum pp_kind kind, const char *prefix, u
 	while ((o = pp_object_next(&t->node->facts, kind, o)))
 		if (o->pci >= 0)
 			add(t, o, o->pci, prefix, (*count)++);
+}
+
+static void add_ports(struct pp_topo *t)
+{
+	const struct pp_object *port = NULL;
+
+	while ((port = pp_object_next(&t->node->facts, PP_PORT, port)))
+		for (unsigned int i = t->gpus; i < t->n; i++)
+			if (t->members[i].o == port->parent &&
+			    pp_rail_port_speaks(port, t->members[i].port))
+				t->members[i].port = port;
 }
 
 static bool is_member(const struct pp_topo *t, int pci)
@@ -77,6 +89,7 @@ int pp_topo_members(const struct pp_session *s, struct pp_topo *ret)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "out of memory");
 	add_kind(&t, PP_GPU, "GPU", &t.gpus);
 	add_kind(&t, PP_HCA, "NIC", &t.nics);
+	add_ports(&t);
 	r = add_devices(s, &t);
 	if (r) {
 		pp_topo_done(&t);

@@ -47,7 +47,8 @@ void pp_topo_routes(struct pp_view *v)
 	}
 	pp_out_table_end(v->out);
 	if (others)
-		pp_out_para(v->out, 2, "  %u farther pairs are in --json.", others);
+		pp_out_para(v->out, 2, "  %u farther pair%s in --json.", others,
+			    others == 1 ? " is" : "s are");
 }
 
 static const struct pp_fact *known(const struct pp_object *o, enum pp_fact_id id)
@@ -120,8 +121,8 @@ void pp_topo_links(struct pp_view *v)
 			link_row(v, link);
 	if (bad || json)
 		pp_out_table_end(v->out);
-	pp_out_para(v->out, 2,
-		    "  %u links on the ways of gpus and hcas; %u fall short; of %u the width "
-		    "is unknown.",
-		    n, bad, unread);
+	pp_out_para(v->out, 2, "  %u links on the ways of gpus and hcas; %u fall%s short.", n, bad,
+		    bad == 1 ? "s" : "");
+	if (unread)
+		pp_out_para(v->out, 2, "  The width of %u of them is unknown.", unread);
 }

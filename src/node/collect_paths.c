@@ -116,7 +116,6 @@ static void path_facts(struct pp_node *n, struct pp_object *o, const struct pp_p
 		       const char *distance_why)
 {
 	struct pp_facts *f = &n->facts;
-	char hop[128];
 
 	if (p->distance == PP_DISTANCE_UNKNOWN)
 		pp_fact_unknown(f, o, PP_F_PAIR_DISTANCE, NULL, "%s", distance_why);
@@ -129,9 +128,8 @@ static void path_facts(struct pp_node *n, struct pp_object *o, const struct pp_p
 	set_bool(n, o, PP_F_PAIR_TRANSLATED, p->translated, p->translated_why);
 	acs_facts(n, o, p);
 	set_int(n, o, PP_F_PAIR_CEILING, p->ceiling_mbytes, p->ceiling_why);
-	if (p->narrowest >= 0)
-		pp_fact_str(f, o, PP_F_PAIR_CEILING_AT,
-			    pp_hop_text(&n->pci, p->narrowest, hop, sizeof(hop)), NULL);
+	if (*p->ceiling_at)
+		pp_fact_str(f, o, PP_F_PAIR_CEILING_AT, p->ceiling_at, NULL);
 	else
 		pp_fact_unknown(f, o, PP_F_PAIR_CEILING_AT, NULL, "%s", p->ceiling_why);
 }
@@ -162,6 +160,7 @@ static int add_pairs(struct pp_node *n, struct pp_rails *r, unsigned int g,
 	for (unsigned int i = 0; i < r->n_nics; i++) {
 		hca = r->nic[i].o;
 		rank = &r->rank[(size_t)g * r->n_nics + i];
+		hints.port = r->nic[i].port;
 		pp_path_find(&n->pci, gpu->pci, hca->pci, &hints, &path);
 		*rank = pp_rail_rank_of(&n->pci, gpu->pci, &r->nic[i], path.distance,
 					path.ceiling_mbytes);

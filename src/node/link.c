@@ -52,6 +52,12 @@ static int least(int a, int b)
 	return a < 0 || b < 0 ? -1 : a < b ? a : b;
 }
 
+/* A function may show more than its link: one that is not trained through, or in a recording. */
+static int at_most(int now, int possible)
+{
+	return possible >= 0 && possible < now ? possible : now;
+}
+
 static int8_t below(int now, int possible)
 {
 	return now < 0 || possible < 0 ? -1 : now < possible;
@@ -71,6 +77,8 @@ struct pp_link pp_link_of(const struct pp_pci *pci, int lower)
 			       .width = -1,
 			       .possible_speed_mts = -1,
 			       .possible_width = -1,
+			       .allowed_speed_mts = -1,
+			       .allowed_width = -1,
 			       .narrow = -1,
 			       .slow = -1,
 			       .slot_limited = -1};
@@ -90,7 +98,11 @@ struct pp_link pp_link_of(const struct pp_pci *pci, int lower)
 	link.slow = below(link.speed_mts, link.possible_speed_mts);
 	link.slot_limited = either(below(up->max_speed_mts, d->max_speed_mts),
 				   below(up->max_width, d->max_width));
-	link.gb_per_s = pp_pci_bandwidth(link.possible_speed_mts, link.possible_width);
+	link.allowed_speed_mts = pp_pci_is_gpu(d)
+					 ? link.possible_speed_mts
+					 : at_most(link.speed_mts, link.possible_speed_mts);
+	link.allowed_width = at_most(link.width, link.possible_width);
+	link.gb_per_s = pp_pci_bandwidth(link.allowed_speed_mts, link.allowed_width);
 	if (link.narrow < 0 || link.slow < 0 || link.slot_limited < 0 || link.gb_per_s <= 0)
 		link.why = link.slow_why = UNREAD;
 	if (link.slow == 1 && pp_pci_is_gpu(d)) {

@@ -4,7 +4,8 @@
  *
  * What a link can do is what both ends can do. What it does now is judged against that, with two
  * exceptions that are no faults: a GPU lowers its speed when idle, and the ports of a hypervisor
- * show numbers that mean nothing.
+ * show numbers that mean nothing. For the same reason a link allows what it does now, only that of
+ * a GPU's own link the speed is the possible one.
  */
 #ifndef PP_NODE_LINK_H
 #define PP_NODE_LINK_H
@@ -16,7 +17,8 @@ struct pp_link {
 	int speed_mts, width;			/* now; -1 unknown */
 	int possible_speed_mts, possible_width; /* both ends; -1 unknown */
 	int8_t narrow, slow, slot_limited;	/* 1, 0, -1 unknown */
-	double gb_per_s;			/* possible, one way, after coding; 0 unknown */
+	int allowed_speed_mts, allowed_width;	/* now; the speed of a GPU: possible; -1 unknown */
+	double gb_per_s;			/* allowed, one way, after coding; 0 unknown */
 	const char *why;			/* static; why numbers are unknown, else NULL */
 	const char *slow_why;			/* static; why slow is unknown, else NULL */
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "node/fact.h"
 #include "base/banned.h"
 
 static const char *const routes[] = {
@@ -25,8 +26,9 @@ const char *pp_hop_text(const struct pp_pci *pci, int lower, char *text, size_t 
 	struct pp_link link = pp_link_of(pci, lower);
 	char id[PP_BDF_TEXT];
 
-	(void)snprintf(text, size, "%s, %g GT/s x%d", pp_bdf_format(&pci->dev[lower].bdf, id),
-		       link.possible_speed_mts / 1000.0, link.possible_width);
+	(void)snprintf(text, size, "%s, %s%g GT/s x%d", pp_bdf_format(&pci->dev[lower].bdf, id),
+		       link.allowed_speed_mts > link.speed_mts ? "possible " : "",
+		       link.allowed_speed_mts / 1000.0, link.allowed_width);
 	return text;
 }
 
@@ -216,32 +218,47 @@ static void find_hops(const struct pp_pci *pci, int a, int b, struct pp_path *p)
 		add_hops(pci, p->common, -1, p);
 }
 
-static void find_ceiling(const struct pp_pci *pci, struct pp_path *p)
+/* The port stands at the end of the way: it bounds what is known of the links. */
+static void look_at_rate(const struct pp_object *port, struct pp_path *p)
 {
+	int64_t mbps = port ? pp_fact_int_or(port, PP_F_PORT_RATE, -1) : -1;
+
+	if (mbps <= 0 || mbps / 8 >= p->ceiling_mbytes)
+		return;
+	p->ceiling_mbytes = mbps / 8;
+	(void)snprintf(p->ceiling_at, sizeof(p->ceiling_at), "port %.48s, %g Gb/s", port->id,
+		       (double)mbps / 1000);
+}
+
+static void find_ceiling(const struct pp_pci *pci, const struct pp_path_hints *hints,
+			 struct pp_path *p)
+{
+	int narrowest = -1;
 	char below[PP_BDF_TEXT];
 	struct pp_link link;
 	double least = 0;
 
-	p->narrowest = -1;
 	p->ceiling_mbytes = -1;
 	for (unsigned int i = 0; i < p->n_hops; i++) {
 		link = pp_link_of(pci, p->hops[i]);
 		if (link.gb_per_s <= 0) {
 			(void)snprintf(p->ceiling_why, sizeof(p->ceiling_why), "link above %s: %s",
 				       pp_bdf_format(&pci->dev[link.lower].bdf, below), link.why);
-			p->narrowest = -1;
 			return;
 		}
-		if (p->narrowest < 0 || link.gb_per_s < least) {
-			p->narrowest = link.lower;
+		if (narrowest < 0 || link.gb_per_s < least) {
+			narrowest = link.lower;
 			least = link.gb_per_s;
 		}
 	}
-	if (p->narrowest >= 0)
-		p->ceiling_mbytes = (int64_t)(least * 1000);
-	else
+	if (narrowest < 0) {
 		(void)snprintf(p->ceiling_why, sizeof(p->ceiling_why),
 			       "no PCI Express link between the two");
+		return;
+	}
+	p->ceiling_mbytes = (int64_t)(least * 1000);
+	(void)pp_hop_text(pci, narrowest, p->ceiling_at, sizeof(p->ceiling_at));
+	look_at_rate(hints->port, p);
 }
 
 void pp_path_find(const struct pp_pci *pci, int a, int b, const struct pp_path_hints *hints,
@@ -260,7 +277,7 @@ void pp_path_find(const struct pp_pci *pci, int a, int b, const struct pp_path_h
 		ret->route = route_above(pci, a, b, hints, ret);
 	if (ret->distance != PP_DISTANCE_UNKNOWN)
 		find_hops(pci, a, b, ret);
-	find_ceiling(pci, ret);
+	find_ceiling(pci, hints, ret);
 	if (ret->distance == PP_DISTANCE_UNKNOWN)
 		(void)snprintf(ret->ceiling_why, sizeof(ret->ceiling_why), "%s",
 			       pp_distance_why(pci, a, b));

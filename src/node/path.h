@@ -22,10 +22,14 @@ enum pp_route {
 	PP_ROUTE_UNKNOWN,
 };
 
+struct pp_node;
+struct pp_object;
+
 /* What the PCI tree does not tell. */
 struct pp_path_hints {
 	bool c2c;     /* @a is a GPU with a coherent link to its CPU */
 	int8_t guest; /* in a virtual machine, where the host's IOMMU does not show: 1, 0, -1 */
+	const struct pp_object *port; /* of the NIC: the port whose rate bounds it; NULL none */
 };
 
 enum { PP_PATH_HOPS = 3 * PP_PCI_DEPTH };
@@ -48,15 +52,12 @@ struct pp_path {
 
 	int hops[PP_PATH_HOPS]; /* lower ends of the links on the way: a's, then b's */
 	unsigned int n_hops;
-	int64_t ceiling_mbytes; /* per second, one way, of the narrowest hop; -1 unknown */
-	int narrowest;		/* its lower end, -1 none */
+	int64_t ceiling_mbytes; /* per second, one way, of the narrowest hop now; -1 unknown */
+	char ceiling_at[128];	/* the hop: a link, or the port; "" unknown */
 	char ceiling_why[160];
 };
 
-struct pp_node;
-struct pp_object;
-
-/* @gpu NULL: no gpu. */
+/* @gpu NULL: no gpu. The port is left to the caller. */
 struct pp_path_hints pp_path_hints_of(const struct pp_node *n, const struct pp_object *gpu);
 
 /* @a, @b: indexes, not equal. */
@@ -64,7 +65,10 @@ void pp_path_find(const struct pp_pci *pci, int a, int b, const struct pp_path_h
 		  struct pp_path *ret);
 
 const char *pp_route_name(enum pp_route r);
-/* The link above @lower: "0000:3b:00.0, 16 GT/s x8"; returns @text. */
+/*
+ * The link above @lower: "0000:3b:00.0, 16 GT/s x8", of an idle GPU "possible 32 GT/s x16"; returns
+ * @text.
+ */
 const char *pp_hop_text(const struct pp_pci *pci, int lower, char *text, size_t size);
 
 #endif

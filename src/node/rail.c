@@ -30,22 +30,26 @@ static struct pp_rail_nic *nic_of(struct pp_rails *r, const struct pp_object *hc
 }
 
 /* The fastest port speaks for the hca; a port that is known not to be ACTIVE does not. */
+bool pp_rail_port_speaks(const struct pp_object *port, const struct pp_object *best)
+{
+	if (strcmp(pp_fact_str_or(port, PP_F_PORT_STATE, "ACTIVE"), "ACTIVE") != 0)
+		return false;
+	return !best || !pp_fact_str_or(best, PP_F_PORT_LINK, NULL) ||
+	       pp_fact_int_or(port, PP_F_PORT_RATE, -1) > pp_fact_int_or(best, PP_F_PORT_RATE, -1);
+}
+
 static void add_ports(struct pp_rails *r, struct pp_facts *f)
 {
 	struct pp_object *port = NULL;
 	struct pp_rail_nic *nic;
-	const char *state, *layer;
-	int64_t rate;
 
 	while ((port = pp_object_next(f, PP_PORT, port))) {
 		nic = nic_of(r, port->parent);
-		state = pp_fact_str_or(port, PP_F_PORT_STATE, "ACTIVE");
-		rate = pp_fact_int_or(port, PP_F_PORT_RATE, -1);
-		layer = pp_fact_str_or(port, PP_F_PORT_LINK, NULL);
-		if (!nic || strcmp(state, "ACTIVE") != 0 || (nic->layer && rate <= nic->rate_mbps))
+		if (!nic || !pp_rail_port_speaks(port, nic->port))
 			continue;
-		nic->rate_mbps = rate;
-		nic->layer = layer;
+		nic->port = port;
+		nic->rate_mbps = pp_fact_int_or(port, PP_F_PORT_RATE, -1);
+		nic->layer = pp_fact_str_or(port, PP_F_PORT_LINK, NULL);
 	}
 }
 

@@ -20,11 +20,12 @@ struct pp_rail_nic {
 	struct pp_object *o; /* borrowed */
 	int pci;
 	const char *dropped; /* static text, NULL: a candidate */
-	const char *lacks;   /* static text, "has no ACTIVE port": would be a candidate but for it */
-	const char *unknown; /* static text: what of it was not known, NULL nothing */
-	const char *layer;   /* "InfiniBand", "Ethernet", NULL unknown */
-	int64_t rate_mbps;   /* fastest port that counts, -1 unknown */
-	unsigned int gpus;   /* whose rail it is */
+	const char *lacks; /* static text, "has no ACTIVE port": would be a candidate but for it */
+	const char *unknown;	      /* static text: what of it was not known, NULL nothing */
+	const char *layer;	      /* "InfiniBand", "Ethernet", NULL unknown */
+	int64_t rate_mbps;	      /* fastest port that counts, -1 unknown */
+	const struct pp_object *port; /* that port, NULL none */
+	unsigned int gpus;	      /* whose rail it is */
 };
 
 /* How one hca looks from one gpu; smaller is better, except usable_mbytes. */
@@ -55,6 +56,9 @@ enum { PP_RAIL_NICS = 2048, PP_RAIL_PAIRS = 16384 };
 int pp_rails_list(struct pp_node *n, struct pp_rails *ret);
 void pp_rails_done(struct pp_rails *r);
 int pp_rails_choose(struct pp_rails *r);
+
+/* True when @port, and not @best (NULL: none yet), speaks for their hca. */
+bool pp_rail_port_speaks(const struct pp_object *port, const struct pp_object *best);
 
 /* The ranking part that the PCI tree gives; @ceiling_mbytes -1 unknown. */
 struct pp_rail_rank pp_rail_rank_of(const struct pp_pci *pci, int gpu,

@@ -228,7 +228,6 @@ static void test_ceiling(void **state)
 {
 	struct made m = made_switch(0, 0, 0);
 	struct pp_path p;
-	char text[128];
 
 	(void)state;
 	made_port(&m, NEXT, MADE_BRIDGE, 0, PP_PORT_DOWNSTREAM, GEN3, 16, 0);
@@ -242,9 +241,7 @@ static void test_ceiling(void **state)
 	assert_int_equal(p.distance, PP_DISTANCE_PXB);
 	assert_int_equal(p.n_hops, 3);
 	assert_int_equal(p.ceiling_mbytes, 15753); /* 8 GT/s x16 */
-	assert_int_equal(p.narrowest, made_at(&m, "04:00.0"));
-	assert_string_equal(pp_hop_text(&m.node->pci, p.narrowest, text, sizeof(text)),
-			    "0000:04:00.0, 8 GT/s x16");
+	assert_string_equal(p.ceiling_at, "0000:04:00.0, 8 GT/s x16");
 	made_done(&m);
 }
 
@@ -260,7 +257,7 @@ static void test_ceiling_of_redirect(void **state)
 	p = find(&m, "03:00.0", "04:00.0");
 	assert_int_equal(p.route, PP_ROUTE_ROOT_COMPLEX);
 	assert_int_equal(p.ceiling_mbytes, 31507); /* 32 GT/s x8 */
-	assert_int_equal(p.narrowest, made_at(&m, "01:00.0"));
+	assert_string_equal(p.ceiling_at, "0000:01:00.0, 32 GT/s x8");
 	made_done(&m);
 }
 
@@ -276,6 +273,7 @@ static struct pp_link link_of(const struct made *m, const char *lower)
 static void test_links(void **state)
 {
 	struct made m = made_switch(0, 0, 0);
+	struct pp_path p;
 	struct pp_link l;
 
 	(void)state;
@@ -292,10 +290,14 @@ static void test_links(void **state)
 	assert_int_equal(l.narrow, 0);
 	assert_int_equal(l.slow, -1);
 	assert_int_equal(l.slot_limited, 0);
+	assert_int_equal((int)(l.gb_per_s * 1000), 63015); /* awake it does 32 GT/s */
 	l = link_of(&m, "04:00.0");
 	assert_int_equal(l.narrow, 1);
 	assert_int_equal(l.slow, 1);
-	assert_int_equal((int)(l.gb_per_s * 1000), 63015);
+	assert_int_equal((int)(l.gb_per_s * 1000), 15753); /* 16 GT/s x8, not what it can do */
+	p = find(&m, "03:00.0", "04:00.0");
+	assert_int_equal(p.ceiling_mbytes, 15753);
+	assert_string_equal(p.ceiling_at, "0000:04:00.0, 16 GT/s x8");
 	l = link_of(&m, "01:00.0");
 	assert_int_equal(l.narrow, 0);
 	assert_int_equal(l.slow, 0);
@@ -305,6 +307,31 @@ static void test_links(void **state)
 	assert_int_equal(m.node->facts.count[PP_LINK], 3);
 	assert_true(pp_fact_is(pp_object_find(&m.node->facts, PP_LINK, "0000:04:00.0"),
 			       PP_F_LINK_NARROW));
+	made_done(&m);
+}
+
+/* 400 Gb/s are 50 GB/s: less than 32 GT/s x16 (63 GB/s), more than an idle GPU's speed now. */
+static void test_ceiling_of_port(void **state)
+{
+	struct made m = made_switch(0, 0, 0);
+	struct pp_path_hints hints = {0};
+	struct pp_object *port;
+	struct pp_path p;
+
+	(void)state;
+	made_text(&m, made_path(DOWN "/0000:03:00.0", "current_link_speed"), "2.5 GT/s PCIe");
+	made_collect(&m);
+	p = find(&m, "03:00.0", "04:00.0");
+	assert_int_equal(p.ceiling_mbytes, 63015);
+	assert_string_equal(p.ceiling_at, "0000:03:00.0, possible 32 GT/s x16");
+	port = pp_object_add(&m.node->facts, PP_PORT, "0000:04:00.0/1");
+	hints.port = port;
+	pp_path_find(&m.node->pci, made_at(&m, "03:00.0"), made_at(&m, "04:00.0"), &hints, &p);
+	assert_int_equal(p.ceiling_mbytes, 63015); /* a rate that is not known bounds nothing */
+	pp_fact_int(&m.node->facts, port, PP_F_PORT_RATE, 400000, NULL);
+	pp_path_find(&m.node->pci, made_at(&m, "03:00.0"), made_at(&m, "04:00.0"), &hints, &p);
+	assert_int_equal(p.ceiling_mbytes, 50000);
+	assert_string_equal(p.ceiling_at, "port 0000:04:00.0/1, 400 Gb/s");
 	made_done(&m);
 }
 
@@ -364,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_emulated),
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_ceiling_of_port),
 	};
 
 	return cmocka_run_group_tests_name("path", tests, NULL, NULL);
