@@ -13,9 +13,9 @@ static const size_t ROWS_LIMIT = (size_t)16 << 20;
 static void print_rows(struct pp_out *o, const struct pp_layout_rows *rows, enum pp_verdict verdict)
 {
 	static const struct pp_out_column columns[] = {
-		{"what", "Expectation", true}, {"verdict", "Verdict", false},
-		{"planned", "Planned", false}, {"found", "Found", true},
-		{"note", "Note", true},
+		{"what", "EXPECTATION", true}, {"verdict", "VERDICT", false},
+		{"planned", "PLANNED", false}, {"found", "FOUND", true},
+		{"note", "NOTE", true},
 	};
 	unsigned int equal = 0;
 
@@ -39,21 +39,33 @@ static void print_rows(struct pp_out *o, const struct pp_layout_rows *rows, enum
 	}
 	pp_out_para(o, 0, "%u of %u expectations met", equal, rows->n);
 	pp_out_u64(o, "met", NULL, equal);
-	pp_out_verdict(o, "verdict", "Verdict", verdict);
+	pp_out_verdict(o, "verdict", "verdict", verdict);
+}
+
+/* A difference is certain, whatever else could not be seen: unknown only where none was found. */
+static enum pp_verdict verdict_of(const struct pp_layout_rows *rows)
+{
+	enum pp_verdict verdict = PP_PASS;
+
+	for (unsigned int i = 0; i < rows->n; i++) {
+		if (rows->row[i].verdict == PP_DEGRADED)
+			return PP_DEGRADED;
+		verdict = pp_verdict_worst(verdict, rows->row[i].verdict);
+	}
+	return verdict;
 }
 
 static int compare(const struct pp_session *s, const struct pp_layout *l)
 {
 	struct pp_arena rows_arena = PP_ARENA(ROWS_LIMIT);
 	struct pp_layout_rows rows;
-	enum pp_verdict verdict = PP_PASS;
+	enum pp_verdict verdict;
 
 	if (pp_layout_compare(l, s->node, &rows_arena, &rows)) {
 		pp_arena_done(&rows_arena);
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "out of memory");
 	}
-	for (unsigned int i = 0; i < rows.n; i++)
-		verdict = pp_verdict_worst(verdict, rows.row[i].verdict);
+	verdict = verdict_of(&rows);
 	pp_out_document(s->out, "peerpath.layout/1");
 	print_rows(s->out, &rows, verdict);
 	pp_arena_done(&rows_arena);
