@@ -27,13 +27,15 @@ static int write_all(int fd, const struct pp_buf *b)
 	return 0;
 }
 
-static int refuse_other_kinds(const char *file)
+static int refuse(const char *file, bool force)
 {
 	struct stat st;
 
 	if (stat(file, &st))
 		return errno == ENOENT ? 0 : -errno;
-	return S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
+	return force ? 0 : -EEXIST;
 }
 
 static int write_beside(char *temporary, const char *file, const struct pp_buf *content)
@@ -58,7 +60,8 @@ static int write_beside(char *temporary, const char *file, const struct pp_buf *
 	return r;
 }
 
-int pp_output_write(const char *file, const struct pp_buf *content, struct pp_error *err)
+int pp_output_write(const char *file, const struct pp_buf *content, bool force,
+		    struct pp_error *err)
 {
 	char *PP_AUTO_FREE temporary = NULL;
 	char text[128];
@@ -67,7 +70,7 @@ int pp_output_write(const char *file, const struct pp_buf *content, struct pp_er
 	if (!strcmp(file, "-")) {
 		r = write_all(STDOUT_FILENO, content);
 	} else {
-		r = refuse_other_kinds(file);
+		r = refuse(file, force);
 		if (!r && asprintf(&temporary, "%s.XXXXXX", file) < 0) {
 			temporary = NULL;
 			r = -ENOMEM;
@@ -75,6 +78,8 @@ int pp_output_write(const char *file, const struct pp_buf *content, struct pp_er
 		if (!r)
 			r = write_beside(temporary, file, content);
 	}
+	if (r == -EEXIST)
+		return pp_error_set(err, r, "'%.200s' exists; --force replaces it", file);
 	return r ? pp_error_set(err, r, "cannot write '%s': %s", file,
 				pp_errno_text(r, text, sizeof(text)))
 		 : 0;

@@ -6,10 +6,16 @@
 #ifndef PP_CLI_OUTPUT_H
 #define PP_CLI_OUTPUT_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 
-/* Replaces a regular file; what exists and is none (a device, a directory) is refused. */
-int pp_output_write(const char *file, const struct pp_buf *content, struct pp_error *err);
+/*
+ * An existing regular file is replaced with @force only (-EEXIST); what exists and is none (a
+ * device, a directory) is refused.
+ */
+int pp_output_write(const char *file, const struct pp_buf *content, bool force,
+		    struct pp_error *err);
 
 #endif

@@ -93,11 +93,13 @@ int pp_topo_expect_write(const struct pp_session *s, const char *file)
 {
 	struct pp_buf PP_AUTO_BUF text = PP_BUF(LAYOUT_LIMIT);
 	struct pp_error err = {0};
+	int r;
 
 	pp_layout_write(s->node, &text);
 	if (text.failed)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "the layout is too long");
-	if (pp_output_write(file, &text, &err))
-		return pp_complain(s->args, PP_EXIT_INTERNAL, "%s", err.text);
+	r = pp_output_write(file, &text, pp_args_has(s->args, "force"), &err);
+	if (r)
+		return pp_complain(s->args, pp_exit_of_writing(r), "%s", err.text);
 	return PP_EXIT_PASS;
 }

@@ -33,6 +33,7 @@ static const struct pp_option topo_options[] = {
 	{"svg", 0, "FILE", "draw the machine as SVG into FILE; - is standard output", NULL},
 	{"expect", 0, "FILE", "compare with the planned layout in FILE", NULL},
 	{"expect-write", 0, "FILE", "write this machine's layout, to be expected elsewhere", NULL},
+	{"force", 0, NULL, "replace an existing file", NULL},
 	{NULL},
 };
 

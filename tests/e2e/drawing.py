@@ -126,11 +126,20 @@ def files(work):
     tree = machines.make(f"{work}/files", "good2")
     place = f"{work}/out"
     os.mkdir(place)
-    for _ in range(2):
-        status, _, err = machines.run("topo", "--svg", f"{place}/a.svg", "--replay", tree)
+    write = ("topo", "--svg", f"{place}/a.svg", "--replay", tree)
+    for more in ((), ("--force",)):
+        status, out, err = machines.run(*write, *more)
         if status or err:
             fail("file", f"exit status {status}: {err!r}")
-    ET.parse(f"{place}/a.svg")
+        if out.decode().split() != ["drawing", f"{place}/a.svg"]:
+            fail("file", f"says more than what was written: {out!r}")
+    with open(f"{place}/a.svg", "w", encoding="utf-8") as f:
+        f.write("<precious/>")
+    status, out, err = machines.run(*write)
+    if status != 64 or out or b"--force" not in err:
+        fail("file", f"an existing file: exit status {status}: {err!r}")
+    if ET.parse(f"{place}/a.svg").getroot().tag != "precious":
+        fail("file", "an existing file was replaced without --force")
     status, _, _ = machines.run("topo", "--svg", f"{place}/none/a.svg", "--replay", tree)
     if status != 70:
         fail("file", f"no such directory: exit status {status}")

@@ -30,6 +30,14 @@ def usage(work):
         (("prove", "--through", "librray"), b"library"),
         (("topo", "--color", "mauve"), b""),
         (("topo", "--expect"), b"expect"),
+        (("topo", "--smi", "x", "--nccl-xml", "y"), b"--smi excludes --nccl-xml"),
+        (("topo", "--smi", "x", "--replay", "y"), b"--smi excludes --replay"),
+        (("topo", "--nccl-xml", "x", "--root", "/"), b"--nccl-xml excludes --root"),
+        (("topo", "--nccl-xml", "x", "--svg", "y"), b"--nccl-xml excludes --svg"),
+        (("topo", "--expect", "x", "--device", "0:0.0"), b"--expect excludes --device"),
+        (("topo", "--svg", "-", "--expect-write", "-"), b"only one"),
+        (("topo", "--svg", "-", "--json"), b"--json"),
+        (("topo", "--force"), b"--svg"),
         (("--nosuch",), b""),
         (("-Z",), b""),
         (("\x1b[31mred",), b""),
@@ -54,7 +62,8 @@ def usage(work):
         ("topo", "--smi", f"{work}/absent"),
         ("topo", "--smi", "/dev/null"),
     ):
-        got = run(f"input {args}", *args, "--replay", tree)
+        source = () if "--smi" in args else ("--replay", tree)
+        got = run(f"input {args}", *args, *source)
         if got and got[0] != 65:
             fail(f"input {args}", f"exit status {got[0]}: {got[2]!r}")
         if got:
