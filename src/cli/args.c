@@ -130,8 +130,26 @@ static const struct pp_option *option_of(const struct pp_verb *verb, size_t n, i
 	return NULL;
 }
 
+/* `peerpath --json check`: the options are the verb's own, so they stand behind it. */
+static int misplaced_verb(const struct pp_args *a)
+{
+	char line[512];
+	size_t len;
+
+	len = (size_t)snprintf(line, sizeof(line), "peerpath %s", a->operands[0]);
+	for (size_t i = 0; i < a->n_given && len < sizeof(line); i++)
+		len += (size_t)snprintf(line + len, sizeof(line) - len, " --%s%s%s",
+					a->given[i].option->name, a->given[i].value ? "=" : "",
+					a->given[i].value ? a->given[i].value : "");
+	pp_sanitize(line, false);
+	(void)fprintf(stderr, "peerpath: the verb comes first: %s\n", line);
+	return PP_EXIT_USAGE;
+}
+
 static int check_operands(const struct pp_args *a)
 {
+	if (a->n_operands && !strcmp(a->verb->name, "show") && pp_verb_find(a->operands[0]))
+		return misplaced_verb(a);
 	if (a->n_operands < a->verb->min_operands)
 		return usage(a->verb, "missing operand", a->verb->operands, NULL);
 	if (a->n_operands > a->verb->max_operands)
@@ -167,12 +185,28 @@ static int parse_options(struct pp_args *a, int argc, char **argv)
 	return 0;
 }
 
+static bool holds(const struct pp_option *table, const struct pp_option *o)
+{
+	for (; table && table->name; table++)
+		if (table == o)
+			return true;
+	return false;
+}
+
+/* Of the common options, which are found by name: each table of them has its own rows. */
+static bool is_heeded(const struct pp_verb *verb, const struct pp_option *o)
+{
+	for (const struct pp_option *c = verb->common; c->name; c++)
+		if (!strcmp(c->name, o->name))
+			return true;
+	return false;
+}
+
 /* An option that would say nothing is refused: whoever gave it expects that it does. */
 static int check_ignored(const struct pp_args *a)
 {
 	static const char *const pairs[][2] = {
 		{"root", "replay"}, {"no-bundle", "output"}, {"no-bundle", "force"}};
-	static const char *const sources[] = {"root", "replay"};
 	char what[64], option[64];
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(pairs); i++) {
@@ -182,11 +216,17 @@ static int check_ignored(const struct pp_args *a)
 		(void)snprintf(option, sizeof(option), "--%s", pairs[i][1]);
 		return usage(a->verb, what, option, NULL);
 	}
-	for (size_t i = 0; a->verb->no_source && i < PP_ARRAY_LEN(sources); i++) {
-		if (!pp_args_has(a, sources[i]))
+	for (size_t i = 0; i < a->n_given; i++) {
+		const struct pp_option *o = a->given[i].option;
+
+		if (holds(a->verb->options, o) || is_heeded(a->verb, o))
 			continue;
-		(void)snprintf(option, sizeof(option), "--%s", sources[i]);
-		return usage(a->verb, "reads no node, so it takes no", option, NULL);
+		(void)snprintf(option, sizeof(option), "--%s", o->name);
+		return usage(a->verb,
+			     strcmp(o->name, "root") != 0 && strcmp(o->name, "replay") != 0
+				     ? "prints no document, so it takes no"
+				     : "reads no node, so it takes no",
+			     option, NULL);
 	}
 	return 0;
 }

@@ -12,7 +12,8 @@
 #include "cli/verb.h"
 #include "base/banned.h"
 
-static const struct pp_verb bare = {"show", "", "", "", NULL, 0, 0, pp_cmd_show};
+static const struct pp_verb bare = {
+	.name = "show", .operands = "", .common = pp_common_options, .run = pp_cmd_show};
 
 static int unknown_verb(const char *name)
 {
@@ -37,7 +38,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
 		(void)printf("peerpath %s\n", PEERPATH_VERSION);
-		return PP_EXIT_PASS;
+		return pp_help_finish();
 	}
 	if (argc > 1 && argv[1][0] != '-') {
 		verb = pp_verb_find(argv[1]);
@@ -48,7 +49,7 @@ int main(int argc, char **argv)
 	}
 	r = pp_args_parse(verb, argc, argv, &args);
 	if (r)
-		return r < 0 ? PP_EXIT_PASS : r;
+		return r < 0 ? pp_help_finish() : r;
 	pp_interrupt_catch();
 	r = verb->run(args);
 	pp_args_free(args);

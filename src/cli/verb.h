@@ -24,21 +24,27 @@ struct pp_verb {
 	const char *operands;		 /* "FILE...", "" for none */
 	const char *brief;		 /* one line for the list of verbs */
 	const char *doc;		 /* one paragraph for its --help */
+	const char *exits;		 /* what 0, 1, 2 mean: "0 shown"; NULL: the usual */
 	const struct pp_option *options; /* NULL: only the common ones */
+	const struct pp_option *common;	 /* those common ones that it heeds */
+	const char *const *words;	 /* first operands, NULL-terminated; NULL: any */
 	unsigned int min_operands, max_operands;
 	int (*run)(const struct pp_args *args); /* returns an exit code */
-	bool no_source;				/* reads no node: --root and --replay are refused */
 };
 
 extern const struct pp_verb pp_verbs[]; /* ends with name NULL */
+/* For verbs about a node; for those that only print; for those that are no document. */
 extern const struct pp_option pp_common_options[];
+extern const struct pp_option pp_output_options[];
+extern const struct pp_option pp_help_options[];
 
 /* NULL for an unknown name. */
 const struct pp_verb *pp_verb_find(const char *name);
 
 /*
  * Parses argv[1..] behind the verb's name. Prints one line on stderr and returns PP_EXIT_USAGE
- * for bad usage; prints help and returns -1 for --help (the caller exits with 0); 0 = go on.
+ * for bad usage; prints help and returns -1 for --help (the caller ends with pp_help_finish()); 0 =
+ * go on.
  */
 int pp_args_parse(const struct pp_verb *verb, int argc, char **argv, struct pp_args **ret);
 struct pp_args *pp_args_free(struct pp_args *a); /* returns NULL */
@@ -57,6 +63,8 @@ bool pp_args_knows(const struct pp_args *a, const char *name);
 /* Help to stdout. */
 void pp_help_all(void);
 void pp_help_verb(const struct pp_verb *verb);
+/* Flushes stdout: an exit code, after one line on stderr when it could not be written. */
+int pp_help_finish(void);
 
 /* The verbs; each in its own file. */
 int pp_cmd_show(const struct pp_args *args); /* bare peerpath */

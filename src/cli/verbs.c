@@ -11,14 +11,29 @@
 
 static const char *const color_words[] = {"auto", "always", "never", NULL};
 
+#define JSON                                                                 \
+	{                                                                    \
+		"json", 'j', NULL, "one JSON document instead of text", NULL \
+	}
+#define COLOR                                                     \
+	{                                                         \
+		"color", 0, "WHEN", "color verdicts", color_words \
+	}
+#define HELP                                         \
+	{                                            \
+		"help", 'h', NULL, "this text", NULL \
+	}
+
 const struct pp_option pp_common_options[] = {
-	{"json", 'j', NULL, "one JSON document instead of text", NULL},
+	JSON,
 	{"root", 0, "DIR", "read files of the live tree DIR (a container's /host)", NULL},
 	{"replay", 0, "PATH", "read a capture, a bundle or a bare tree; ask nothing live", NULL},
-	{"color", 0, "WHEN", "color verdicts", color_words},
-	{"help", 'h', NULL, "this text", NULL},
+	COLOR,
+	HELP,
 	{NULL},
 };
+const struct pp_option pp_output_options[] = {JSON, COLOR, HELP, {NULL}};
+const struct pp_option pp_help_options[] = {HELP, {NULL}};
 
 static const struct pp_option identity_options[] = {
 	{"facts", 0, NULL, "every fact with its source instead", NULL},
@@ -79,50 +94,59 @@ static const struct pp_option explain_options[] = {
 	{NULL},
 };
 
+static const char *const bundle_words[] = {"show", "verify", NULL};
+static const char *const nccl_words[] = {"judge", NULL};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
 	 "two digests: the software fingerprint, and the topology class, which is equal for\n"
 	 "machines wired alike though bus numbers differ. Read-only.",
-	 identity_options, 0, 0, pp_cmd_identity},
+	 "0 listed", identity_options, pp_common_options, NULL, 0, 0, pp_cmd_identity},
 	{"prove", "", "gates in order -> verdict and bundle (the main job)",
 	 "Runs the gates in order, prints for each its verdict, what may be claimed, the "
 	 "strongest\n"
 	 "evidence, what would raise it and the next command, and leaves a bundle that verifies\n"
 	 "and replays. Read-only for the machine.",
-	 prove_options, 0, 0, pp_cmd_prove},
+	 NULL, prove_options, pp_common_options, NULL, 0, 0, pp_cmd_prove},
 	{"topo", "", "how it is wired: matrix, rails, routes, links",
 	 "Prints the rails and why they were chosen, the matrix as nvidia-smi draws it, the route "
 	 "of\n"
 	 "each GPU and NIC pair, and links below their possible width. Read-only; ACS bits need\n"
 	 "root.",
-	 topo_options, 0, 0, pp_cmd_topo},
+	 "0 shown; --expect: 0 as planned, 1 it differs, 2 no verdict; --nccl-xml: "
+	 "1 NCCL makes bad use of it, 2 no GPU or NIC in it; 2 no PCI tree",
+	 topo_options, pp_common_options, NULL, 0, 0, pp_cmd_topo},
 	{"capture", "", "write a recording of this node",
 	 "Writes what the facts were made of (files, links, errors, answers of drivers and\n"
 	 "libraries) and the facts themselves, so that --replay gives the same answers elsewhere.\n"
 	 "--scrub makes a copy fit for strangers.",
-	 capture_options, 0, 0, pp_cmd_capture},
+	 "0 written", capture_options, pp_common_options, NULL, 0, 0, pp_cmd_capture},
 	{"bundle", "show|verify PATH", "show or verify a bundle",
 	 "show says what a bundle is and what it found; verify says whether every file of it is\n"
 	 "there and as it was written (exit 0), or which is not (exit 65).",
-	 NULL, 2, 2, pp_cmd_bundle, true},
+	 "0 shown, or whole", NULL, pp_output_options, bundle_words, 2, 2, pp_cmd_bundle},
 	{"check", "", "what is missing or wrong (gate 1), and what repairs it",
 	 "Applies the rules to the facts of this node: what is wrong, where, why, and the next\n"
 	 "command. What could not be read is unknown, never good. Read-only unless --probe.",
-	 check_options, 0, 0, pp_cmd_check},
+	 NULL, check_options, pp_common_options, NULL, 0, 0, pp_cmd_check},
 	{"nccl", "judge LOG...", "which path NCCL took, from its logs alone",
 	 "Judges the logs of one job: all ranks together, any NCCL from 2.12 on, - is standard\n"
 	 "input. Proven needs the connection lines of every rank and checked results of large\n"
 	 "messages; everything else is refuted or unproven, with file and line.",
-	 NULL, 2, UINT_MAX, pp_cmd_nccl},
+	 "0 proven, 1 refuted, 2 unproven or no line of NCCL", NULL, pp_output_options, nccl_words,
+	 2, UINT_MAX, pp_cmd_nccl},
 	{"explain", "[FILE...|WORDS...]", "error text -> cause, how to decide, fix",
 	 "Reads a log (files, or standard input) or words such as: errno 524 from\n"
 	 "ibv_reg_dmabuf_mr. Names known problems, the most certain first, each with the check\n"
 	 "that decides, the fix and its reverse. Facts of this node narrow it; nothing is run.",
-	 explain_options, 0, 4096, pp_cmd_explain},
-	{"completion", "", "print the bash completion", "Prints the bash completion script.", NULL,
-	 0, 0, pp_cmd_completion, true},
-	{"help", "[VERB]", "help on a verb", "Prints help.", NULL, 0, 1, pp_cmd_help, true},
+	 "0 nothing or only harmless lines found, 1 a known problem found, 2 not "
+	 "known: no rule fits, or lines that read like errors are not explained",
+	 explain_options, pp_common_options, NULL, 0, 4096, pp_cmd_explain},
+	{"completion", "", "print the bash completion", "Prints the bash completion script.",
+	 "0 printed", NULL, pp_help_options, NULL, 0, 0, pp_cmd_completion},
+	{"help", "[VERB]", "help on a verb", "Prints help.", "0 printed", NULL, pp_help_options,
+	 NULL, 0, 1, pp_cmd_help},
 	{NULL},
 };
 

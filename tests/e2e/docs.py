@@ -31,7 +31,7 @@ def main():
     main_page = (root / "man/peerpath.1.scd").read_text()
     completion = run(peerpath, "completion")
     subprocess.run(["bash", "-n"], input=completion, text=True, check=True)
-    common = options(run(peerpath, "help", "help")) - {"fail-on"}
+    common = options(run(peerpath, "identity", "--help")) - {"facts"}
     for verb in verbs:
         if f"*{verb}*" not in main_page:
             faults.append(f"{verb}: not in peerpath(1)")
@@ -53,6 +53,27 @@ def main():
             faults.append(f"{verb} --{option}: not in {page.name}")
         for option in sorted(written - own - common):
             faults.append(f"{page.name}: --{option} is no option of the verb")
+    for text in [everything] + [run(peerpath, verb, "--help") for verb in verbs]:
+        faults += [f"{len(line)} columns: {line}" for line in text.splitlines() if len(line) > 80]
+    for verb, words in {"bundle": "show verify", "nccl": "judge", "help": "topo prove"}.items():
+        line = re.search(rf"^\t{verb}\) options=\"(.*)\"", completion, re.M)
+        if not set(words.split()) <= set(line[1].split()):
+            faults.append(f"{verb}: its operands are not completed")
+    if completion.count("--fail-on)") != 1:
+        faults.append("completion: --fail-on has not one case")
+    for verb in ("help", "completion"):
+        if options(run(peerpath, verb, "--help")) & {"json", "root", "replay"}:
+            faults.append(f"{verb}: offers what it does not heed")
+    if "version" not in options(everything) or not common <= options(everything):
+        faults.append("--help does not list the options of all verbs")
+    for argv in (["--help"], ["--version"], ["help"], ["topo", "--help"], ["completion"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([peerpath, *argv], stdout=full, stderr=-1, text=True)
+        if done.returncode != 70 or done.stderr.count("\n") != 1:
+            faults.append(f"{argv} to a full disk: {done.returncode}: {done.stderr}")
+    done = subprocess.run([peerpath, "--json", "check"], capture_output=True, text=True)
+    if done.returncode != 64 or "verb comes first: peerpath check --json" not in done.stderr:
+        faults.append(f"--json check: {done.returncode}: {done.stderr}")
     for option in sorted(common):
         if f"--{option}" not in main_page:
             faults.append(f"--{option}: not in peerpath(1)")
