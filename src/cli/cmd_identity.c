@@ -55,18 +55,11 @@ static bool heading(struct pp_view *v, const char *title, enum pp_kind kind, enu
 	return false;
 }
 
-static void gpu_section(struct pp_view *v)
+static void gpu_rows(struct pp_view *v, const void *arg)
 {
-	static const struct pp_out_column columns[] = {
-		{"bdf", "BDF", false},	       {"uuid", "UUID", false},
-		{"name", "NAME", true},	       {"memory_bytes", "MEMORY", false},
-		{"bar1_bytes", "BAR1", false}, {"numa_node", "NUMA", false},
-		{"driver", "DRIVER", false}};
 	const struct pp_object *o = NULL;
 
-	if (!heading(v, "GPUs", PP_GPU, PP_F_N_GPUS))
-		return;
-	pp_out_table(v->out, "gpus", columns, PP_ARRAY_LEN(columns));
+	(void)arg;
 	while ((o = pp_object_next(&v->node->facts, PP_GPU, o))) {
 		pp_out_cell(v->out, o->id);
 		pp_view_cell(v, o, PP_F_GPU_UUID);
@@ -76,7 +69,38 @@ static void gpu_section(struct pp_view *v)
 		pp_view_cell(v, o, PP_F_GPU_NUMA);
 		pp_view_cell(v, o, PP_F_GPU_DRIVER);
 	}
-	pp_out_table_end(v->out);
+}
+
+static void gpu_section(struct pp_view *v)
+{
+	static const struct pp_out_column columns[] = {
+		{"bdf", "BDF", false},	       {"uuid", "UUID", false},
+		{"name", "NAME", true},	       {"memory_bytes", "MEMORY", false},
+		{"bar1_bytes", "BAR1", false}, {"numa_node", "NUMA", false},
+		{"driver", "DRIVER", false}};
+	static const struct pp_view_table table = {
+		"gpus", columns, PP_ARRAY_LEN(columns), 1u, 1u << 2 | 1u << 3 | 1u << 4, gpu_rows};
+
+	if (!heading(v, "GPUs", PP_GPU, PP_F_N_GPUS))
+		return;
+	pp_view_table(v, &table, NULL);
+}
+
+static void hca_rows(struct pp_view *v, const void *arg)
+{
+	const struct pp_object *o = NULL;
+
+	(void)arg;
+	while ((o = pp_object_next(&v->node->facts, PP_HCA, o))) {
+		pp_out_cell(v->out, o->id);
+		pp_view_cell(v, o, PP_F_HCA_NAME);
+		pp_view_cell(v, o, PP_F_HCA_TYPE);
+		pp_view_cell(v, o, PP_F_HCA_FW);
+		pp_view_cell(v, o, PP_F_HCA_NODE_GUID);
+		pp_view_cell(v, o, PP_F_HCA_BOARD);
+		pp_view_cell(v, o, PP_F_HCA_FUNCTION);
+		pp_view_cell(v, o, PP_F_HCA_DRIVER);
+	}
 }
 
 static void hca_section(struct pp_view *v)
@@ -89,22 +113,12 @@ static void hca_section(struct pp_view *v)
 						       {"board_id", "BOARD", true},
 						       {"function", "PF/VF", false},
 						       {"driver", "DRIVER", false}};
-	const struct pp_object *o = NULL;
+	static const struct pp_view_table table = {
+		"hcas", columns, PP_ARRAY_LEN(columns), 1u, 1u << 3 | 1u << 4 | 1u << 5, hca_rows};
 
 	if (!heading(v, "hcas", PP_HCA, PP_F_N_HCAS))
 		return;
-	pp_out_table(v->out, "hcas", columns, PP_ARRAY_LEN(columns));
-	while ((o = pp_object_next(&v->node->facts, PP_HCA, o))) {
-		pp_out_cell(v->out, o->id);
-		pp_view_cell(v, o, PP_F_HCA_NAME);
-		pp_view_cell(v, o, PP_F_HCA_TYPE);
-		pp_view_cell(v, o, PP_F_HCA_FW);
-		pp_view_cell(v, o, PP_F_HCA_NODE_GUID);
-		pp_view_cell(v, o, PP_F_HCA_BOARD);
-		pp_view_cell(v, o, PP_F_HCA_FUNCTION);
-		pp_view_cell(v, o, PP_F_HCA_DRIVER);
-	}
-	pp_out_table_end(v->out);
+	pp_view_table(v, &table, NULL);
 }
 
 static void port_section(struct pp_view *v)
@@ -133,6 +147,24 @@ static void port_section(struct pp_view *v)
 	pp_out_table_end(v->out);
 }
 
+/* Keys and objects take most of a line: below this width values would be broken within words. */
+enum { FACTS_WIDTH = 140 };
+
+static void facts_stacked(struct pp_view *v)
+{
+	const struct pp_object *o;
+	char text[1024];
+
+	pp_objects_foreach (&v->node->facts, o) {
+		for (unsigned int i = 0; i < o->n; i++) {
+			pp_out_para(v->out, 4, "%s of %s: %s", pp_fact_table[o->facts[i].id].key,
+				    o->id, pp_fact_text(&o->facts[i], text, sizeof(text)));
+			if (o->facts[i].source)
+				pp_out_para(v->out, 4, "    %s", o->facts[i].source);
+		}
+	}
+}
+
 /* Every fact with its source: what rules can be written on. */
 static void facts_table(struct pp_view *v)
 {
@@ -145,6 +177,10 @@ static void facts_table(struct pp_view *v)
 
 	if (pp_out_is_json(v->out)) {
 		pp_node_write_facts(pp_out_json(v->out), "facts", v->node);
+		return;
+	}
+	if (pp_out_width(v->out) < FACTS_WIDTH) {
+		facts_stacked(v);
 		return;
 	}
 	pp_out_table(v->out, "facts", columns, PP_ARRAY_LEN(columns));

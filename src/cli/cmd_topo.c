@@ -68,7 +68,8 @@ static int write_files(struct pp_session *s)
 	return 0;
 }
 
-static void write_all(const struct pp_session *s, const struct pp_topo *t)
+static void write_all(const struct pp_session *s, const struct pp_topo *t,
+		      const struct pp_topo *shown)
 {
 	struct pp_view v = PP_VIEW(s->out, s->node);
 
@@ -78,7 +79,7 @@ static void write_all(const struct pp_session *s, const struct pp_topo *t)
 			    s->node->pci.why ? s->node->pci.why
 					     : "No GPU and no hca on the PCI bus.");
 	pp_topo_rails(&v, t);
-	pp_topo_matrix(s->out, t);
+	pp_topo_matrix(s->out, shown);
 	pp_topo_routes(&v);
 	pp_topo_choices(&v, t);
 	pp_topo_links(&v);
@@ -89,7 +90,7 @@ static void write_all(const struct pp_session *s, const struct pp_topo *t)
 
 int pp_cmd_topo(const struct pp_args *args)
 {
-	struct pp_topo PP_CLEANUP(pp_topo_done) t = {0};
+	struct pp_topo PP_CLEANUP(pp_topo_done) t = {0}, PP_CLEANUP(pp_topo_done) shown = {0};
 	struct pp_session s;
 	int code;
 
@@ -109,8 +110,10 @@ int pp_cmd_topo(const struct pp_args *args)
 		return pp_session_close(&s, pp_topo_expect(&s, pp_args_get(args, "expect")));
 	if (!code)
 		code = pp_topo_members(&s, &t);
+	if (!code && pp_topo_shown(&t, &shown))
+		code = pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
 	if (!code) {
-		write_all(&s, &t);
+		write_all(&s, &t, &shown);
 		code = s.node->pci.why ? PP_EXIT_UNKNOWN : PP_EXIT_PASS;
 	}
 	return pp_session_close(&s, code);

@@ -16,6 +16,7 @@ struct pp_topo_member {
 	char name[PP_TOPO_NAME];      /* GPU0, NIC0, DEV0: of this output only */
 	const struct pp_object *o;    /* NULL for a function added by --device */
 	int pci;		      /* index into the tree */
+	bool asked;		      /* by --device, too */
 	const struct pp_object *port; /* of a NIC: the port that speaks for it, NULL none */
 };
 
@@ -23,6 +24,7 @@ struct pp_topo {
 	const struct pp_node *node;	/* borrowed */
 	struct pp_topo_member *members; /* owned: GPUs, then NICs, then others */
 	unsigned int n, gpus, nics;
+	unsigned int left_out; /* of pp_topo_shown(): virtual functions that are no rail */
 };
 
 /*
@@ -30,6 +32,8 @@ struct pp_topo {
  * an address that is none or is not on this node.
  */
 int pp_topo_members(const struct pp_session *s, struct pp_topo *ret);
+/* Without virtual functions that nobody uses or asked for; names stay. -ENOMEM. */
+int pp_topo_shown(const struct pp_topo *t, struct pp_topo *ret);
 void pp_topo_done(struct pp_topo *t);
 
 /* "PIX", "NV18" where the NVLinks of two GPUs are known. Writes into @text, returns it. */

@@ -11,16 +11,17 @@
 /* Above this the columns are the GPUs only: cells between NICs are in --json. */
 enum { MAX_COLUMNS = 64, MAX_CELLS = 1 << 17, MAX_TEXT = 8 << 20 };
 
-static const char LEGEND[] =
-	"\nLegend:\n\n"
-	"  X    = Self\n"
-	"  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes\n"
+static const char *const legend[] = {
+	"  X    = Self",
+	"  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes",
 	"  NODE = Connection traversing PCIe and the interconnect between host bridges of a NUMA "
-	"node\n"
-	"  PHB  = Connection traversing PCIe as well as a PCIe host bridge (typically the CPU)\n"
-	"  PXB  = Connection traversing multiple PCIe bridges (and no host bridge)\n"
-	"  PIX  = Connection traversing at most a single PCIe bridge\n"
-	"  NV#  = Connection traversing a bonded set of # NVLinks\n";
+	"node",
+	"  PHB  = Connection traversing PCIe as well as a PCIe host bridge (typically the CPU)",
+	"  PXB  = Connection traversing multiple PCIe bridges (and no host bridge)",
+	"  PIX  = Connection traversing at most a single PCIe bridge",
+	"  NV#  = Connection traversing a bonded set of # NVLinks",
+};
+enum { LEGEND_INDENT = 9 };
 
 static void row(struct pp_buf *b, const struct pp_topo *t, unsigned int a, unsigned int columns)
 {
@@ -46,12 +47,11 @@ static void row(struct pp_buf *b, const struct pp_topo *t, unsigned int a, unsig
 	pp_buf_char(b, '\n');
 }
 
-static void legend(struct pp_buf *b, const struct pp_topo *t)
+static void names(struct pp_buf *b, const struct pp_topo *t)
 {
 	const struct pp_topo_member *m;
 	char id[PP_BDF_TEXT];
 
-	pp_buf_str(b, LEGEND);
 	if (t->nics)
 		pp_buf_str(b, "\nNIC Legend:\n\n");
 	for (m = t->members + t->gpus; m < t->members + t->gpus + t->nics; m++)
@@ -67,7 +67,7 @@ static void legend(struct pp_buf *b, const struct pp_topo *t)
 
 void pp_topo_matrix(struct pp_out *o, const struct pp_topo *t)
 {
-	struct pp_buf PP_AUTO_BUF b = PP_BUF(MAX_TEXT);
+	struct pp_buf PP_AUTO_BUF b = PP_BUF(MAX_TEXT), PP_AUTO_BUF after = PP_BUF(MAX_TEXT);
 	unsigned int columns = t->n > MAX_COLUMNS ? t->gpus : t->n;
 
 	if (pp_out_is_json(o) || !t->n)
@@ -85,6 +85,15 @@ void pp_topo_matrix(struct pp_out *o, const struct pp_topo *t)
 		row(&b, t, i, columns);
 	if (columns < t->n)
 		pp_buf_str(&b, "(more than 64 members: cells between NICs are in --json)\n");
-	legend(&b, t);
+	names(&after, t);
+	if (t->left_out)
+		pp_buf_printf(&b,
+			      "(%u virtual functions that are no rail are left out: --json has "
+			      "all, --device adds one)\n",
+			      t->left_out);
 	pp_out_raw(o, b.failed ? "matrix: too large for text; use --json\n" : pp_buf_text(&b));
+	pp_out_raw(o, "\nLegend:\n\n");
+	for (size_t i = 0; i < PP_ARRAY_LEN(legend); i++)
+		pp_out_para(o, LEGEND_INDENT, "%s", legend[i]);
+	pp_out_raw(o, pp_buf_text(&after));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/topo.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,16 +44,17 @@ static void add_ports(struct pp_topo *t)
 				t->members[i].port = port;
 }
 
-static bool is_member(const struct pp_topo *t, int pci)
+static struct pp_topo_member *member_at(const struct pp_topo *t, int pci)
 {
 	for (unsigned int i = 0; i < t->n; i++)
 		if (t->members[i].pci == pci)
-			return true;
-	return false;
+			return &t->members[i];
+	return NULL;
 }
 
 static int add_devices(const struct pp_session *s, struct pp_topo *t)
 {
+	struct pp_topo_member *m;
 	const char *text;
 	struct pp_bdf bdf;
 	int pci;
@@ -68,7 +70,10 @@ static int add_devices(const struct pp_session *s, struct pp_topo *t)
 			return pp_complain(s->args, PP_EXIT_INPUT,
 					   "--device %.40s: this node has no such PCI function",
 					   text);
-		if (!is_member(t, pci))
+		m = member_at(t, pci);
+		if (m)
+			m->asked = true;
+		else
 			add(t, NULL, pci, "DEV", t->n - t->gpus - t->nics);
 	}
 	return 0;
@@ -96,6 +101,35 @@ int pp_topo_members(const struct pp_session *s, struct pp_topo *ret)
 		return r;
 	}
 	*ret = t;
+	return 0;
+}
+
+int pp_topo_shown(const struct pp_topo *t, struct pp_topo *ret)
+{
+	bool *PP_AUTO_FREE rail = calloc(t->node->pci.n + (size_t)1, sizeof(*rail));
+	struct pp_topo s = {.node = t->node, .gpus = t->gpus};
+	const struct pp_object *pair = NULL;
+
+	s.members = calloc(t->n + (size_t)1, sizeof(*s.members));
+	if (!s.members || !rail) {
+		pp_topo_done(&s);
+		return -ENOMEM;
+	}
+	while ((pair = pp_object_next(&t->node->facts, PP_PAIR, pair)))
+		if (pair->peer && pair->peer->pci >= 0 && pp_fact_is(pair, PP_F_PAIR_RAIL))
+			rail[pair->peer->pci] = true;
+	for (unsigned int i = 0; i < t->n; i++) {
+		const struct pp_topo_member *m = &t->members[i];
+		bool is_nic = i >= t->gpus && i < t->gpus + t->nics;
+
+		if (is_nic && t->node->pci.dev[m->pci].is_virtual && !m->asked && !rail[m->pci]) {
+			s.left_out++;
+			continue;
+		}
+		s.members[s.n++] = *m;
+		s.nics += is_nic;
+	}
+	*ret = s;
 	return 0;
 }
 

@@ -64,11 +64,12 @@ static void rail_row(struct pp_view *v, const struct pp_topo *t, unsigned int g)
 
 void pp_topo_rails(struct pp_view *v, const struct pp_topo *t)
 {
-	static const struct pp_out_column columns[] = {
+	bool narrow = pp_out_width(v->out) < PP_VIEW_NARROW;
+	struct pp_out_column columns[] = {
 		{NULL, "", false},
 		{"gpu", "GPU", false},
 		{"hca", "RAIL", false},
-		{"hca_name", "HCA", false},
+		{"hca_name", narrow ? NULL : "HCA", false}, /* the matrix's legend has it */
 		{"distance", "DISTANCE", false},
 		{"route", "ROUTE", false},
 		{"ceiling_mbytes", "CEILING", false},

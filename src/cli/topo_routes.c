@@ -24,6 +24,16 @@ static void route_row(struct pp_view *v, const struct pp_object *pair)
 	pp_view_cell(v, pair, PP_F_PAIR_CEILING_AT);
 }
 
+static void route_rows(struct pp_view *v, const void *arg)
+{
+	const struct pp_object *pair = NULL;
+
+	(void)arg;
+	while ((pair = pp_object_next(&v->node->facts, PP_PAIR, pair)))
+		if (is_shown(pair))
+			route_row(v, pair);
+}
+
 void pp_topo_routes(struct pp_view *v)
 {
 	static const struct pp_out_column columns[] = {
@@ -32,20 +42,17 @@ void pp_topo_routes(struct pp_view *v)
 		{NULL, "TRANSLATED", false},   {NULL, "REDIRECTS AT", true},
 		{NULL, "NARROWEST HOP", true},
 	};
+	static const struct pp_view_table table = {NULL, columns, PP_ARRAY_LEN(columns),
+						   3u,	 1u << 6, route_rows};
 	const struct pp_object *pair = NULL;
 	unsigned int others = 0;
 
 	if (pp_out_is_json(v->out) || !v->node->facts.count[PP_PAIR])
 		return;
 	pp_out_heading(v->out, "Routes");
-	pp_out_table(v->out, NULL, columns, PP_ARRAY_LEN(columns));
-	while ((pair = pp_object_next(&v->node->facts, PP_PAIR, pair))) {
-		if (is_shown(pair))
-			route_row(v, pair);
-		else
-			others++;
-	}
-	pp_out_table_end(v->out);
+	pp_view_table(v, &table, NULL);
+	while ((pair = pp_object_next(&v->node->facts, PP_PAIR, pair)))
+		others += !is_shown(pair);
 	if (others)
 		pp_out_para(v->out, 2, "  %u farther pair%s in --json.", others,
 			    others == 1 ? " is" : "s are");
@@ -98,7 +105,7 @@ void pp_topo_links(struct pp_view *v)
 		{"upper", "BELOW", false},
 		{"speed_mts", "MT/S", false},
 		{"width", "LANES", false},
-		{"speed_possible_mts", "POSSIBLE MT/S", false},
+		{"speed_possible_mts", "POSSIBLE", false},
 		{"width_possible", "LANES", false},
 		{"ceiling_mbytes", "MB/S", false},
 		{"judgement", "", true},

@@ -10,18 +10,14 @@ static const struct pp_fact *note(struct pp_view *v, const struct pp_object *o, 
 {
 	const struct pp_fact *fact = pp_fact_get(o, id);
 
+	for (unsigned int i = 0; i < v->n_open; i++)
+		if (v->open[i] == fact)
+			return fact;
 	if (fact && !fact->known && v->n_open < PP_ARRAY_LEN(v->open)) {
 		v->open[v->n_open] = fact;
 		v->open_of[v->n_open++] = o;
 	}
 	return fact;
-}
-
-static const char *short_key(enum pp_fact_id id)
-{
-	const char *dot = strchr(pp_fact_table[id].key, '.');
-
-	return dot ? dot + 1 : pp_fact_table[id].key;
 }
 
 void pp_view_field(struct pp_view *v, const struct pp_object *o, enum pp_fact_id id,
@@ -68,6 +64,32 @@ void pp_view_cell_bytes(struct pp_view *v, const struct pp_object *o, enum pp_fa
 		pp_out_cellf(v->out, "%" PRId64 " MiB", fact->i64 >> 20);
 }
 
+static void part(struct pp_view *v, const struct pp_view_table *t, unsigned int shown,
+		 const void *arg)
+{
+	struct pp_out_column columns[PP_OUT_COLUMNS];
+
+	for (unsigned int i = 0; i < t->n && i < PP_ARRAY_LEN(columns); i++) {
+		columns[i] = t->columns[i];
+		if (!(shown & 1u << i))
+			columns[i].title = NULL;
+	}
+	pp_out_table(v->out, t->key, columns, t->n);
+	t->rows(v, arg);
+	pp_out_table_end(v->out);
+}
+
+void pp_view_table(struct pp_view *v, const struct pp_view_table *t, const void *arg)
+{
+	if (pp_out_is_json(v->out) || pp_out_width(v->out) >= PP_VIEW_NARROW) {
+		part(v, t, ~0u, arg);
+		return;
+	}
+	part(v, t, ~t->second, arg);
+	pp_out_raw(v->out, "\n");
+	part(v, t, t->names | t->second, arg);
+}
+
 static void unknown_json(struct pp_view *v)
 {
 	static const struct pp_out_column columns[] = {{"fact", NULL, false},
@@ -83,6 +105,21 @@ static void unknown_json(struct pp_view *v)
 		pp_out_cell(v->out, pp_fact_table[v->open[i]->id].how);
 	}
 	pp_out_table_end(v->out);
+}
+
+/* "gpu.uuid of 0000:18:00.0 and 7 more": the i-th, and those that share its key and reason. */
+static void name_open(const struct pp_view *v, unsigned int i, struct pp_buf *names)
+{
+	unsigned int more = 0;
+
+	pp_buf_printf(names, "%s%s", names->len ? ", " : "", pp_fact_table[v->open[i]->id].key);
+	for (unsigned int k = i + 1; k < v->n_open; k++)
+		more += v->open[k]->id == v->open[i]->id &&
+			!strcmp(v->open[k]->why, v->open[i]->why);
+	if (v->open_of[i] != v->node->self)
+		pp_buf_printf(names, " of %s", v->open_of[i]->id);
+	if (more)
+		pp_buf_printf(names, " and %u more", more);
 }
 
 void pp_view_unknown(struct pp_view *v)
@@ -108,8 +145,7 @@ void pp_view_unknown(struct pp_view *v)
 			if (listed[v->open[k]->id])
 				continue;
 			listed[v->open[k]->id] = true;
-			pp_buf_printf(&names, "%s%s", names.len ? ", " : "",
-				      short_key(v->open[k]->id));
+			name_open(v, k, &names);
 		}
 		pp_out_para(v->out, 4, "  %s: %s; %s", pp_buf_text(&names), v->open[i]->why,
 			    pp_fact_table[v->open[i]->id].how);
