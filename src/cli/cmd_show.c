@@ -60,7 +60,7 @@ static void rails(struct pp_view *v)
 						       {"hca_name", "HCA", false},
 						       {"distance", "DISTANCE", false},
 						       {"route", "ROUTE", false},
-						       {"active_ports", "ACTIVE PORTS", false}};
+						       {"active_ports", "PORTS", false}};
 	const struct pp_object *gpu = NULL, *pair;
 
 	if (!v->node->facts.count[PP_GPU] && !pp_out_is_json(v->out)) {

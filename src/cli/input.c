@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/interrupt.h"
 #include "base/banned.h"
 
 const char *pp_input_name(const char *file)
@@ -19,7 +20,7 @@ static int read_all(int fd, struct pp_buf *ret)
 	ssize_t n;
 
 	while ((n = read(fd, part, sizeof(part)))) {
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && (errno != EINTR || pp_interrupted()))
 			return -errno;
 		if (n > 0)
 			pp_buf_add(ret, part, (size_t)n);

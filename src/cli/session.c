@@ -23,6 +23,9 @@ int pp_complain(const struct pp_args *args, int code, const char *fmt, ...)
 	char line[1024];
 	va_list ap;
 
+	/* A read that a signal ended is no bad input: the exit status says it all. */
+	if (code == PP_EXIT_INPUT && pp_interrupted())
+		return PP_EXIT_INTERRUPTED;
 	va_start(ap, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
@@ -43,10 +46,11 @@ static int open_source(const struct pp_args *args, struct pp_source **ret, struc
 static bool want_color(const struct pp_args *args)
 {
 	const char *when = pp_args_get(args, "color"), *no = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
 
 	if (when && strcmp(when, "auto") != 0)
 		return !strcmp(when, "always");
-	return isatty(STDOUT_FILENO) && !(no && *no);
+	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 /* Columns of the terminal; 0 = the default, for what is no terminal. */

@@ -163,6 +163,22 @@ static int row_again(struct parser *p, const struct pp_smi_dev *d, const char *t
 		      d->column, d->line);
 }
 
+/* Ends before the header does: with the word that is no cell, where there is one. */
+static int refuse_short_row(struct parser *p, const struct pp_smi_dev *d, unsigned int n,
+			    const char *text, const char *end)
+{
+	const char *word = pp_smi_skip_blanks(text, end), *stop = word;
+
+	while (stop < end && !isblank((unsigned char)*stop))
+		stop++;
+	if (stop > word)
+		return refuse(p, "row %s: '%.*s' is no cell (after %u of %u): cut or edited",
+			      d->column, (int)(stop - word < 32 ? stop - word : 32), word, n,
+			      p->s.n);
+	return refuse(p, "row %s has %u cells, the header has %u columns: cut or edited", d->column,
+		      n, p->s.n);
+}
+
 static int take_row(struct parser *p, struct pp_smi_dev *d, const char *text, const char *end)
 {
 	size_t row = (size_t)(d - p->s.dev);
@@ -177,8 +193,7 @@ static int take_row(struct parser *p, struct pp_smi_dev *d, const char *text, co
 	while (n < p->s.n && pp_smi_cell_scan(&text, end, &cell[n]))
 		n++;
 	if (n < p->s.n)
-		return refuse(p, "row %s has %u cells, the header has %u columns: cut or edited",
-			      d->column, n, p->s.n);
+		return refuse_short_row(p, d, n, text, end);
 	rest = text;
 	if (pp_smi_cell_scan(&rest, end, &extra))
 		return refuse(p, "row %s has more cells than the header's %u columns", d->column,

@@ -160,7 +160,9 @@ static void test_refused(void **state)
 	refused(" GPU0 GPU1\nGPU0 PIX SYS\nGPU1 SYS X\n", "m:2: ", "row GPU0, column GPU0");
 	refused(" GPU0 GPU1\nGPU0 X SYS PIX\n", "m:2: ", "more cells");
 	refused(" GPU0 GPU1\nGPU0 X SYS\n GPU0 GPU1\n", "m:3: ", "second header");
-	refused(" GPU0 GPU1\nGPU0 X NV256\n", "m:2: ", "has 1 cells");
+	refused(" GPU0 GPU1\nGPU0 X NV256\n", "m:2: ", "row GPU0: 'NV256' is no cell");
+	refused(" GPU0 GPU1\nGPU0 X SYS\nGPU1 SYS QQQ\n", "m:3: ", "row GPU1: 'QQQ' is no cell");
+	refused(" GPU0 GPU1\nGPU0 X\n", "m:2: ", "has 1 cells");
 }
 
 /* Another machine's matrix behind the first is refused; `topo -p2p` is passed over. */
