@@ -54,13 +54,11 @@ static void no_gpu(const struct pp_view *v)
 
 static void rails(struct pp_view *v)
 {
-	static const struct pp_out_column columns[] = {{"gpu", "GPU", false},
-						       {"gpu_name", "NAME", true},
-						       {"hca", "RAIL", false},
-						       {"hca_name", "HCA", false},
-						       {"distance", "DISTANCE", false},
-						       {"route", "ROUTE", false},
-						       {"active_ports", "PORTS", false}};
+	static const struct pp_out_column columns[] = {
+		{"gpu", "GPU", false},		 {"gpu_name", "NAME", true},
+		{"hca", "RAIL", false},		 {"hca_name", "HCA", false},
+		{"distance", "DISTANCE", false}, {"route", "ROUTE", false},
+		{"active_ports", "PORTS", false}};
 	const struct pp_object *gpu = NULL, *pair;
 
 	if (!v->node->facts.count[PP_GPU] && !pp_out_is_json(v->out)) {
