@@ -115,7 +115,8 @@ static bool same_kind(const struct pp_rail_nic *a, const struct pp_rail_nic *b)
 
 static bool counts(const struct pp_pci *pci, const struct pp_rail_nic *nic)
 {
-	return !nic->dropped && nic->layer && nic->rate_mbps > 0 && pci->dev[nic->pci].is_virtual <= 0;
+	return !nic->dropped && nic->layer && nic->rate_mbps > 0 &&
+	       pci->dev[nic->pci].is_virtual <= 0;
 }
 
 /*

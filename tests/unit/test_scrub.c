@@ -271,6 +271,7 @@ static void test_cmdline(void **state)
 			    "intel_iommu=on iommu=pt pci=disable_acs_redir=0000:20:00.0 "
 			    "nvidia.NVreg_x=1\n");
 	pp_record_free(out);
+	pp_record_free(r);
 }
 
 /* A host's name is learned where it stands and replaced everywhere, but not inside evidence. */
