@@ -109,7 +109,18 @@ def interrupt():
         fail("interrupt", f"exit status {status}: {out!r} {err!r}")
 
 
+def need_terminal():
+    try:
+        ends = pty.openpty()
+    except OSError as error:
+        print(f"skipped: no pseudo-terminal here: {error}")
+        sys.exit(77)
+    for end in ends:
+        os.close(end)
+
+
 def main():
+    need_terminal()
     with machines.scratch() as work:
         machines.need_program()
         for part in (widths, colors, virtual_functions, unknown):
