@@ -12,7 +12,7 @@
 struct pp_option {
 	const char *name;	  /* long name, without dashes; NULL ends a table */
 	char letter;		  /* short form, 0 none */
-	const char *arg;	  /* placeholder of its argument ("FILE"); NULL: a switch */
+	const char *arg;	  /* what help calls its argument ("FILE"); NULL: a switch */
 	const char *doc;	  /* one line */
 	const char *const *words; /* allowed arguments, NULL-terminated; NULL: any */
 };

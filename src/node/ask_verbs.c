@@ -48,21 +48,34 @@ static int load_and_list(struct pp_verbs *v, struct ibv_device ***ret, struct pp
 			    pp_errno_name(errno ? errno : EIO));
 }
 
-static int list_devices(struct pp_json *data, const void *arg, struct pp_error *err)
+/* One entry of "devices" for each device that the library lists. */
+typedef void per_device(struct pp_json *data, const struct pp_verbs *v, struct ibv_device *device);
+
+static int each_device(struct pp_json *data, per_device *write, struct pp_error *err)
 {
-	struct ibv_device **list;
+	struct ibv_device **list = NULL;
 	struct pp_verbs v;
 	int r = load_and_list(&v, &list, err);
 
-	(void)arg;
 	if (r)
 		return r;
 	pp_json_array(data, "devices");
-	for (size_t i = 0; list[i]; i++)
-		pp_json_str(data, NULL, v.get_device_name(list[i]));
+	for (size_t i = 0; list && list[i]; i++)
+		write(data, &v, list[i]);
 	pp_json_end_array(data);
 	v.free_device_list(list);
 	return 0;
+}
+
+static void name(struct pp_json *data, const struct pp_verbs *v, struct ibv_device *device)
+{
+	pp_json_str(data, NULL, v->get_device_name(device));
+}
+
+static int list_devices(struct pp_json *data, const void *arg, struct pp_error *err)
+{
+	(void)arg;
+	return each_device(data, name, err);
 }
 
 static void query_ports(struct pp_json *data, const struct pp_verbs *v, struct ibv_context *context,
@@ -117,19 +130,8 @@ static void query(struct pp_json *data, const struct pp_verbs *v, struct ibv_dev
 
 static int query_devices(struct pp_json *data, const void *arg, struct pp_error *err)
 {
-	struct ibv_device **list;
-	struct pp_verbs v;
-	int r = load_and_list(&v, &list, err);
-
 	(void)arg;
-	if (r)
-		return r;
-	pp_json_array(data, "devices");
-	for (size_t i = 0; list[i]; i++)
-		query(data, &v, list[i]);
-	pp_json_end_array(data);
-	v.free_device_list(list);
-	return 0;
+	return each_device(data, query, err);
 }
 
 int pp_ask_verbs_library(struct pp_source *s, struct pp_answer *ret)
