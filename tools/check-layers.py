@@ -10,12 +10,13 @@ import sys
 
 # What each layer may include besides itself.
 BELOW = {
-    "cli": {"bundle", "judge", "nccl", "rdma", "node", "base"},
+    "cli": {"soft", "bundle", "judge", "nccl", "rdma", "node", "base"},
     "bundle": {"judge", "nccl", "rdma", "node", "base"},
     "judge": {"nccl", "rdma", "node", "base"},
     "nccl": {"node", "base"},
     "rdma": {"node", "base"},
     "node": {"base"},
+    "soft": {"base"},
     "base": set(),
 }
 
