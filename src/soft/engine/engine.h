@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct soft_engine: what moves packets of this process: the sockets, the queue pairs by number,
+ * timers, and one thread. One a process; made at the first ibv_open_device(), gone after the last
+ * close.
+ *
+ * Progress is made by whoever is there: a caller that posts or polls, else the thread. While
+ * callers poll, the thread sleeps beside them on a timer and does not watch the sockets; as soon
+ * as nobody polled for a tick it watches them, and an idle process costs nothing.
+ *
+ * One lock covers all: queue pairs, regions, links, windows. Completion queues have their own.
+ * A child of fork() has no thread: what it inherited answers -EIO, what it opens itself is new.
+ */
+#ifndef SOFT_ENGINE_ENGINE_H
+#define SOFT_ENGINE_ENGINE_H
+
+#include "base/error.h"
+#include "soft/link/link.h"
+#include "soft/qp/qp.h"
+
+struct soft_engine;
+
+/* A device's wire. */
+struct soft_wire;
+
+/* Takes a reference; makes the engine when there is none. */
+int soft_engine_get(struct soft_engine **ret, struct pp_error *err);
+void soft_engine_put(struct soft_engine *engine);
+
+void soft_engine_lock(struct soft_engine *engine);
+void soft_engine_unlock(struct soft_engine *engine);
+
+/* true in a child of fork() that inherited @engine. */
+bool soft_engine_inherited(const struct soft_engine *engine);
+
+unsigned int soft_engine_slot(const struct soft_engine *engine);
+struct soft_regions *soft_engine_regions(struct soft_engine *engine);
+
+/* Not under the lock. */
+int soft_engine_open_wire(struct soft_engine *engine, const struct soft_link_config *config,
+			  struct soft_wire **ret, struct pp_error *err);
+void soft_engine_close_wire(struct soft_engine *engine, struct soft_wire *wire);
+
+/* Under the lock from here on. */
+
+/* Gives @qp a number (top bits: the slot) on @wire. -ENOSPC: all are in use. */
+int soft_engine_add_qp(struct soft_engine *engine, struct soft_wire *wire, struct soft_qp *qp);
+void soft_engine_remove_qp(struct soft_engine *engine, struct soft_qp *qp);
+void soft_engine_each_qp(struct soft_engine *engine, void (*each)(void *, struct soft_qp *),
+			 void *arg);
+
+/* Fills qp->path and qp->window from the address vector; -EADDRNOTAVAIL, -ENOMEM. */
+int soft_engine_connect(struct soft_engine *engine, struct soft_qp *qp, const struct soft_gid *src,
+			const struct soft_gid *dst, uint8_t traffic_class, uint8_t hop_limit,
+			uint32_t flow_label);
+/* A path alone, for UD address handles. */
+int soft_engine_path(struct soft_engine *engine, struct soft_wire *wire, const struct soft_gid *src,
+		     const struct soft_gid *dst, uint32_t entropy, struct soft_path *ret);
+
+/* What soft_qp_ops.send of every QP calls. */
+void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
+		      const struct iovec *pieces, unsigned int num_pieces, bool copy);
+
+/* @qp has something to do (posted, state changed): pumps it now and flushes the link. */
+void soft_engine_kick(struct soft_engine *engine, struct soft_qp *qp);
+
+/* Not under the lock: a poller found nothing. Makes progress unless another thread is at it. */
+void soft_engine_poll(struct soft_engine *engine);
+
+/* Not under the lock: the caller is about to sleep on a descriptor; the thread takes over at once.
+ */
+void soft_engine_sleep(struct soft_engine *engine);
+
+const struct soft_counters *soft_wire_counters(const struct soft_wire *wire);
+const struct soft_link_stats *soft_wire_stats(const struct soft_wire *wire);
+/* Packets dropped before a queue pair saw them, by reason. */
+struct soft_drops {
+	uint64_t malformed, icrc, no_qp, wrong_address, wrong_pkey, wrong_state, handed_on,
+		not_handed;
+};
+const struct soft_drops *soft_wire_drops(const struct soft_wire *wire);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct soft_slot: the number of this process among those that share UDP 4791 in a network
+ * namespace: the top eight bits of its QP numbers.
+ *
+ * A slot is an abstract AF_UNIX datagram socket ("peerpath-soft.<number>"): taken atomically by
+ * bind, scoped to the network namespace as the port is, and free again when its owner dies however
+ * it dies. The same socket takes datagrams that reached another process. Only processes of the same
+ * user, and root, may hand on; others are counted and dropped.
+ */
+#ifndef SOFT_LINK_SLOT_H
+#define SOFT_LINK_SLOT_H
+
+#include "soft/link/link.h"
+
+enum {
+	SOFT_SLOT_BITS = 8,
+	SOFT_SLOTS = 1 << SOFT_SLOT_BITS,
+	SOFT_SLOT_SHIFT = 24 - SOFT_SLOT_BITS
+};
+
+struct soft_slot;
+
+/* -EUSERS: all slots of this namespace are taken. */
+int soft_slot_take(struct soft_slot **ret, struct pp_error *err);
+void soft_slot_free(struct soft_slot *slot); /* NULL is fine */
+unsigned int soft_slot_number(const struct soft_slot *slot);
+int soft_slot_fd(const struct soft_slot *slot); /* to be watched for reading */
+
+/* Hands a datagram to the process of @number. 0, or -errno: nobody there, queue full. Never blocks.
+ */
+int soft_slot_pass(struct soft_slot *slot, unsigned int number, const struct soft_datagram *d);
+/* Takes datagrams handed to us; as soft_link_receive(). */
+unsigned int soft_slot_receive(struct soft_slot *slot, size_t budget,
+			       soft_datagram_handler *handler, void *arg);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct soft_cq: a completion queue: one producer (the engine, under its lock), consumers that
+ * hold the queue's own lock, a ring with release/acquire between. Polling takes no engine lock.
+ */
+#ifndef SOFT_QP_CQ_H
+#define SOFT_QP_CQ_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Numbers of verbs: enum ibv_wc_status, enum ibv_wc_opcode, enum ibv_wc_flags. */
+struct soft_cqe {
+	uint64_t wr_id;
+	uint32_t status, opcode, vendor_err, byte_len;
+	uint32_t imm_be; /* or the invalidated rkey */
+	uint32_t qp_num, src_qp;
+	uint32_t flags;
+	uint64_t timestamp_ns; /* CLOCK_REALTIME is not used: monotonic */
+	bool solicited;	       /* asks for a solicited event; not shown */
+	bool dead;	       /* its QP was destroyed: skipped by consumers */
+};
+
+struct soft_cq {
+	struct soft_cqe *ring; /* capacity + 1 rounded up to a power of two */
+	uint32_t mask;
+	uint32_t capacity; /* as asked for */
+	_Alignas(64) _Atomic uint32_t produced;
+	_Alignas(64) _Atomic uint32_t consumed;
+	pthread_mutex_t consumer; /* held by who polls */
+	_Atomic int armed;	  /* enum soft_cq_armed */
+	bool overrun;
+	/* Called by the producer when an armed queue gets what it waits for; disarmed already. */
+	void (*notify)(struct soft_cq *cq);
+	/* Called once when a completion found no room. */
+	void (*overflow)(struct soft_cq *cq);
+	void *owner;
+};
+
+enum soft_cq_armed { SOFT_CQ_IDLE, SOFT_CQ_ARMED_SOLICITED, SOFT_CQ_ARMED_ANY };
+
+int soft_cq_init(struct soft_cq *cq, uint32_t capacity);
+void soft_cq_done(struct soft_cq *cq);
+
+/* Producer. false: no room; the completion is lost, cq->overrun is set, overflow() is called once.
+ */
+bool soft_cq_push(struct soft_cq *cq, const struct soft_cqe *cqe);
+
+/* Consumer: takes up to @n; returns how many. */
+unsigned int soft_cq_pop(struct soft_cq *cq, struct soft_cqe *ret, unsigned int n);
+
+/* Consumer side, one at a time, for extended polling: hold cq->consumer between peek and advance.
+ */
+struct soft_cqe *soft_cq_peek_locked(struct soft_cq *cq); /* NULL: empty */
+void soft_cq_advance_locked(struct soft_cq *cq);
+
+bool soft_cq_empty(const struct soft_cq *cq);
+
+/* Arms; true when something that it waits for lies there already (the caller decides on an event).
+ */
+void soft_cq_arm(struct soft_cq *cq, bool solicited_only);
+
+/* Engine lock held: marks completions of a QP that goes away. */
+void soft_cq_forget(struct soft_cq *cq, uint32_t qp_num);
+
+#endif

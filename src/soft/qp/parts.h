@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of a queue pair among themselves: requester, responder, datagrams, local memory.
+ */
+#ifndef SOFT_QP_PARTS_H
+#define SOFT_QP_PARTS_H
+
+#include "soft/link/link.h"
+#include "soft/qp/qp.h"
+
+/* requester.c: work requests out, acknowledges in */
+void soft_requester_reset(struct soft_qp *qp);
+void soft_requester_start(struct soft_qp *qp); /* to RTS */
+bool soft_requester_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
+void soft_requester_response(struct soft_qp *qp, const struct soft_packet *p, pp_ns now);
+void soft_requester_flush(struct soft_qp *qp); /* completes what is open with WR_FLUSH_ERR */
+pp_ns soft_requester_deadline(const struct soft_qp *qp);
+void soft_requester_tick(struct soft_qp *qp, pp_ns now);
+
+/* responder.c: requests in, acknowledges and responses out */
+void soft_responder_reset(struct soft_qp *qp);
+void soft_responder_start(struct soft_qp *qp); /* to RTR */
+void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc, pp_ns now);
+/* Read responses and the pending acknowledge: one acknowledge a turn of the engine, not one a
+ * packet. */
+bool soft_responder_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
+void soft_responder_flush(struct soft_qp *qp);
+
+/* datagram.c: UD both ways */
+bool soft_datagram_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
+void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
+			   const struct soft_path *from, uint8_t tc);
+
+/* local.c: the pieces of a work request in local memory. All return an enum ibv_wc_status. */
+/* Bytes [offset, offset+len) of a send request as at most SOFT_PIECES_MAX pieces. @ret_copy: not in
+ * the application's stable memory (inline bytes are the queue's and stay until retired: no copy
+ * needed). */
+unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
+			       uint32_t len, struct iovec *ret, unsigned int *ret_n);
+/* Scatters @len bytes at @offset of the message into the pieces of @wr, in ascending order. */
+unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uint32_t offset,
+				const uint8_t *from, uint32_t len);
+/* The same into the pieces of a send request: READ responses and atomic results. */
+unsigned int soft_local_land(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
+			     const uint8_t *from, uint32_t len);
+
+/* complete.c: completions of either queue, with the fields that every one has */
+void soft_complete_send(struct soft_qp *qp, const struct soft_send_wr *wr, unsigned int status);
+void soft_complete_recv(struct soft_qp *qp, const struct soft_recv_wr *wr, unsigned int status,
+			const struct soft_cqe *rest);
+
+#endif

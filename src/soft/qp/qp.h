@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct soft_qp: a queue pair as a pure state machine: fed with work requests, packets and time,
+ * it gives packets (ops->send), completions (its CQs) and events (ops->event). No socket, no clock,
+ * no lock in here; the caller holds the engine's lock. Memory is reached through regions only.
+ *
+ *   work request ──► requester ──► ops->send          packet ──► responder ──► region, CQ
+ *                        ▲                                           │
+ *   ACK, NAK, response ──┘                             ops->send ◄───┘ ACK, NAK, response
+ *
+ * Rules: InfiniBand Architecture Specification volume 1, chapter 9 (transport) and 10 (software
+ * interface).
+ */
+#ifndef SOFT_QP_QP_H
+#define SOFT_QP_QP_H
+
+#include <sys/uio.h>
+
+#include "base/clock.h"
+#include "soft/copy/region.h"
+#include "soft/link/path.h"
+#include "soft/qp/cq.h"
+#include "soft/qp/window.h"
+#include "soft/qp/wr.h"
+#include "soft/wire/packet.h"
+
+/* Numbers of enum ibv_qp_state. */
+enum soft_qp_state {
+	SOFT_QP_RESET,
+	SOFT_QP_INIT,
+	SOFT_QP_RTR,
+	SOFT_QP_RTS,
+	SOFT_QP_SQD,
+	SOFT_QP_SQE,
+	SOFT_QP_ERR,
+};
+
+enum soft_qp_event {
+	SOFT_QP_EVENT_FATAL,	   /* local fault */
+	SOFT_QP_EVENT_REQUEST,	   /* invalid request received (IBV_EVENT_QP_REQ_ERR) */
+	SOFT_QP_EVENT_ACCESS,	   /* access violation by the peer (IBV_EVENT_QP_ACCESS_ERR) */
+	SOFT_QP_EVENT_ESTABLISHED, /* first packet in RTR (IBV_EVENT_COMM_EST) */
+	SOFT_QP_EVENT_SQ_DRAINED,  /* IBV_EVENT_SQ_DRAINED */
+	SOFT_QP_EVENT_LAST_WQE,	   /* shared receive queue: IBV_EVENT_QP_LAST_WQE_REACHED */
+};
+
+struct soft_qp;
+
+struct soft_qp_ops {
+	/* Sends one packet along qp->path or, of UD, @path. @copy: the pieces may change or go
+	 * away. */
+	void (*send)(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
+		     const struct iovec *pieces, unsigned int num_pieces, bool copy);
+	void (*event)(struct soft_qp *qp, enum soft_qp_event event);
+	/* The QP moved to @state by itself (ERR, SQE): the verbs object follows. */
+	void (*moved)(struct soft_qp *qp, enum soft_qp_state state);
+};
+
+/* What ibv_modify_qp() sets, in verbs' units. */
+struct soft_qp_attr {
+	uint32_t remote_qpn, sq_psn, rq_psn, qkey;
+	uint32_t mtu; /* bytes */
+	uint16_t pkey;
+	uint8_t timeout; /* 4.096 us * 2^timeout, 0: none */
+	uint8_t retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	uint32_t access; /* SOFT_ACCESS_* that the peer has through this QP */
+};
+
+struct soft_counters { /* names after the kernel's hw_counters where one fits */
+	uint64_t out_of_sequence, duplicate_request, packet_seq_err, local_ack_timeout_err;
+	uint64_t rnr_nak_retry_err, out_of_buffer, req_remote_access_errors,
+		resp_remote_access_errors;
+	uint64_t req_cqe_error, implied_nak_seq_err, retransmitted_packets, early_retransmits;
+	uint64_t rx_write_requests, rx_read_requests, rx_atomic_requests, rx_sends;
+	uint64_t cnp_handled, ecn_marked;
+	uint64_t sent_data_bytes, received_data_bytes;
+};
+
+struct soft_requester {
+	struct soft_send_queue sq;
+	uint32_t next_psn;    /* of the next packet that was never sent */
+	uint32_t send_psn;    /* of the next packet to send: < next_psn while going back */
+	uint32_t una_psn;     /* oldest not acknowledged */
+	uint32_t send_wr;     /* running count of the work request that send_psn lies in */
+	uint32_t reads_open;  /* READs and atomics sent and not answered */
+	uint64_t bytes_out;   /* counted in the window by this QP */
+	pp_ns last_progress;  /* when una_psn last moved, or sending began from idle */
+	pp_ns early_deadline; /* own retransmission, 0: none */
+	pp_ns retry_deadline; /* the standard's interval, 0: none */
+	pp_ns rnr_until;      /* waiting after an RNR NAK, 0: not */
+	pp_ns rtt_sent;	      /* when rtt_psn was sent: one sample at a time */
+	uint32_t rtt_psn;
+	uint8_t retries_left, rnr_left, backoff;
+	bool read_gap; /* responses missing: asked again from una_psn */
+};
+
+enum { SOFT_ATOMICS_KEPT = 32, SOFT_READS_QUEUED = 32 };
+
+/* A READ being answered: pieces of at most what the caller's budget allows. */
+struct soft_read_job {
+	uint32_t psn, left_psn; /* next response, responses left */
+	uint64_t va;
+	uint32_t rkey, left_bytes;
+	bool first;
+};
+
+struct soft_responder {
+	struct soft_recv_queue *rq; /* own or shared */
+	struct soft_recv_queue own_rq;
+	uint32_t expected_psn, msn;
+	/* The message being received. */
+	bool in_message, nak_sent, ack_pending, established;
+	uint8_t message_op; /* SOFT_IS_SEND or _WRITE's first operation */
+	uint64_t write_va;  /* next byte of a WRITE */
+	uint32_t write_rkey, write_left;
+	uint32_t received;	 /* bytes of this message */
+	struct soft_recv_wr *wr; /* taken from rq for this message; room for one */
+	bool has_wr;
+	uint32_t ack_psn; /* of the pending acknowledge */
+	struct {	  /* results kept for duplicates, a ring */
+		uint32_t psn;
+		uint64_t original;
+		bool used;
+	} atomics[SOFT_ATOMICS_KEPT];
+	uint32_t next_atomic;
+	struct soft_read_job reads[SOFT_READS_QUEUED]; /* a ring; order of the requests */
+	uint32_t reads_head, reads_tail;
+};
+
+struct soft_qp {
+	uint32_t num;
+	enum soft_transport transport; /* SOFT_RC, SOFT_UC, SOFT_UD */
+	enum soft_qp_state state;
+	const void *pd;
+	struct soft_regions *regions;	   /* borrowed */
+	struct soft_cq *send_cq, *recv_cq; /* borrowed */
+	struct soft_window *window;	   /* borrowed; set when the path is */
+	struct soft_counters *counters;	   /* borrowed: the port's */
+	const struct soft_qp_ops *ops;
+	void *owner;
+	struct soft_qp_attr attr;
+	struct soft_path path; /* RC, UC: of the address vector */
+	struct soft_requester req;
+	struct soft_responder resp;
+	struct soft_qp *table_next, *ready_next; /* the engine's */
+	bool ready;				 /* the engine's: in the ready list */
+};
+
+struct soft_qp_caps {
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline;
+};
+
+/*
+ * Borrows everything that @qp points to. @shared_rq NULL: an own receive queue. Fills queues by
+ * @caps; -ENOMEM. State RESET.
+ */
+int soft_qp_init(struct soft_qp *qp, const struct soft_qp_caps *caps,
+		 struct soft_recv_queue *shared_rq, bool signal_all);
+void soft_qp_done(struct soft_qp *qp);
+
+/* RESET: all queues emptied without completions, sequence state cleared. */
+void soft_qp_reset(struct soft_qp *qp);
+/* Attributes are set by the caller before; these start what the new state starts. */
+void soft_qp_to_rtr(struct soft_qp *qp);
+void soft_qp_to_rts(struct soft_qp *qp);
+/* Flushes: every open work request completes with WR_FLUSH_ERR, in order. Idempotent. */
+void soft_qp_to_error(struct soft_qp *qp);
+
+/* A packet for this QP, checked already: ICRC, addresses of a connected QP. @tc: traffic class it
+ * came with. */
+void soft_qp_receive(struct soft_qp *qp, const struct soft_packet *p, const struct soft_path *from,
+		     uint8_t tc, pp_ns now);
+
+/*
+ * Sends what may be sent: queued responses and acknowledges first, then work requests, about
+ * @budget bytes. Returns true when it stopped for the budget or the window and wants another turn.
+ */
+bool soft_qp_pump(struct soft_qp *qp, size_t budget, pp_ns now);
+
+/* When time alone would make it act; 0: never. */
+pp_ns soft_qp_deadline(const struct soft_qp *qp);
+/* To be called when the deadline has passed; earlier is harmless. */
+void soft_qp_tick(struct soft_qp *qp, pp_ns now);
+
+#endif

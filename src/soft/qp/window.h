@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct soft_window: how many bytes may be under way to one remote address, shared by all QPs that
+ * send there: UDP has no flow control, and a receiver's socket buffer is all there is. Grows by
+ * what is acknowledged, halves on loss (at most once a round trip).
+ */
+#ifndef SOFT_QP_WINDOW_H
+#define SOFT_QP_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+struct soft_window {
+	uint64_t in_flight; /* bytes sent and not acknowledged, of all QPs */
+	uint64_t limit, limit_max, limit_min;
+	pp_ns last_cut;
+	pp_ns srtt, rttvar; /* of the address, smoothed; 0: not measured */
+};
+
+void soft_window_init(struct soft_window *w, uint64_t limit_max);
+/* May @bytes more be sent? One packet may always, when nothing is under way. */
+bool soft_window_open(const struct soft_window *w, uint64_t bytes);
+void soft_window_sent(struct soft_window *w, uint64_t bytes);
+void soft_window_acked(struct soft_window *w, uint64_t bytes, pp_ns rtt,
+		       pp_ns now); /* rtt 0: unknown */
+/* Bytes no longer counted as under way (lost, to be sent again; QP gone). */
+void soft_window_dropped(struct soft_window *w, uint64_t bytes);
+void soft_window_lost(struct soft_window *w, pp_ns now); /* cuts */
+/* Time after which silence means loss: adaptive, within the bounds of the file. */
+pp_ns soft_window_rto(const struct soft_window *w);
+
+#endif
