@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CRC-32 (reflected polynomial 0xEDB88320) as the ICRC uses it: a running state without inversion.
- * By carry-less multiplication where the processor has it, chosen once at load; by tables
+ * By carry-less multiplication where the processor has it, chosen once at the first call; by tables
  * elsewhere. All ways give the same state.
  */
 #ifndef SOFT_WIRE_CRC32_H
