@@ -11,24 +11,12 @@
 #include "cli/interrupt.h"
 #include "cli/nccl_show.h"
 #include "cli/session.h"
-#include "nccl/reader.h"
+#include "nccl/feed.h"
 #include "base/banned.h"
 
 enum { TEXT_WIDTH = 80 };
 
-struct reading {
-	struct pp_nccl_job job;
-	struct pp_nccl_reader *reader;
-};
-
-static void take_line(void *ctx, const char *text, size_t len, uint64_t number)
-{
-	struct reading *r = ctx;
-
-	r->reader->table = pp_nccl_job_line(&r->job, text, len, number);
-}
-
-static int stream(struct reading *r, int fd)
+static int stream(struct pp_nccl_feed *f, int fd)
 {
 	char part[64 << 10];
 	ssize_t n;
@@ -39,25 +27,25 @@ static int stream(struct reading *r, int fd)
 		if (pp_interrupted())
 			return -EINTR;
 		if (n > 0)
-			pp_nccl_reader_feed(r->reader, part, (size_t)n);
+			pp_nccl_feed_push(f, part, (size_t)n);
 	}
-	pp_nccl_reader_end(r->reader);
+	pp_nccl_feed_end(f);
 	return 0;
 }
 
-static int read_log(const struct pp_args *args, struct reading *r, const char *file)
+static int read_log(const struct pp_args *args, struct pp_nccl_feed *f, const char *file)
 {
 	int PP_AUTO_CLOSE opened = -1; /* alone: the attribute is of all declared with it */
 	int fd = STDIN_FILENO, e;
 
-	pp_nccl_job_file(&r->job, pp_input_name(file));
+	pp_nccl_feed_file(f, pp_input_name(file));
 	if (strcmp(file, "-") != 0) {
 		opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (opened < 0)
 			return pp_complain(args, PP_EXIT_INPUT, "%s: %s", file, strerror(errno));
 		fd = opened;
 	}
-	e = stream(r, fd);
+	e = stream(f, fd);
 	if (e == -EINTR)
 		return PP_EXIT_INTERRUPTED;
 	return e ? pp_complain(args, PP_EXIT_INPUT, "%s: %s", pp_input_name(file), strerror(-e))
@@ -75,20 +63,16 @@ static int exit_of(enum pp_nccl_claim claim)
 	return codes[claim];
 }
 
-static int judge(const struct pp_args *args, struct pp_session *s, struct reading *r)
+static int judge(const struct pp_args *args, struct pp_session *s, struct pp_nccl_feed *f)
 {
 	struct pp_nccl_judgement j;
 	struct pp_nccl_group group;
-	int e;
 
-	r->job.cut = r->reader->cut;
-	e = pp_nccl_group_make(&r->job, &group);
-	if (!e)
-		e = pp_nccl_judge(&r->job, &group, &j);
-	if (!e)
-		pp_nccl_show(s->out, &r->job, &group, &j);
+	if (pp_nccl_feed_judge(f, &group, &j))
+		return pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
+	pp_nccl_show(s->out, &f->job, &group, &j);
 	pp_nccl_group_done(&group);
-	return e ? pp_complain(args, PP_EXIT_INTERNAL, "out of memory") : exit_of(j.claim_gdr);
+	return exit_of(j.claim_gdr);
 }
 
 /* Text is made to be pasted into a ticket: never wider than a mail. */
@@ -105,7 +89,7 @@ static int open_output(const struct pp_args *args, struct pp_session *s)
 
 int pp_cmd_nccl(const struct pp_args *args)
 {
-	struct reading r;
+	struct pp_nccl_feed f;
 	struct pp_session s;
 	int code;
 
@@ -115,15 +99,12 @@ int pp_cmd_nccl(const struct pp_args *args)
 	code = open_output(args, &s);
 	if (code)
 		return pp_session_close(&s, code);
-	pp_nccl_job_init(&r.job);
-	r.reader = pp_nccl_reader_new(take_line, &r);
-	if (!r.reader)
+	if (pp_nccl_feed_init(&f))
 		code = pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
 	for (size_t i = 1; !code && i < pp_args_operands(args); i++)
-		code = read_log(args, &r, pp_args_operand(args, i));
+		code = read_log(args, &f, pp_args_operand(args, i));
 	if (!code)
-		code = judge(args, &s, &r);
-	pp_nccl_reader_free(r.reader);
-	pp_nccl_job_done(&r.job);
+		code = judge(args, &s, &f);
+	pp_nccl_feed_done(&f);
 	return pp_session_close(&s, code);
 }

@@ -1,35 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/explain_nccl.h"
 
-#include <errno.h>
-
 #include "base/banned.h"
-
-static void take_line(void *ctx, const char *text, size_t len, uint64_t number)
-{
-	struct pp_explain_nccl *n = ctx;
-
-	n->reader->table = pp_nccl_job_line(&n->job, text, len, number);
-}
 
 int pp_explain_nccl_init(struct pp_explain_nccl *n)
 {
-	pp_nccl_job_init(&n->job);
-	pp_nccl_job_file(&n->job, "text");
-	n->reader = pp_nccl_reader_new(take_line, n);
-	return n->reader ? 0 : -ENOMEM;
+	int r = pp_nccl_feed_init(&n->feed);
+
+	pp_nccl_feed_file(&n->feed, "text");
+	return r;
 }
 
 void pp_explain_nccl_done(struct pp_explain_nccl *n)
 {
-	pp_nccl_reader_free(n->reader);
-	n->reader = NULL;
-	pp_nccl_job_done(&n->job);
+	pp_nccl_feed_done(&n->feed);
 }
 
 void pp_explain_nccl_push(struct pp_explain_nccl *n, const char *bytes, size_t len)
 {
-	pp_nccl_reader_feed(n->reader, bytes, len);
+	pp_nccl_feed_push(&n->feed, bytes, len);
 }
 
 static void show(struct pp_out *o, const struct pp_nccl_judgement *j)
@@ -58,15 +47,13 @@ int pp_explain_nccl_show(struct pp_explain_nccl *n, struct pp_out *o)
 	struct pp_nccl_group group;
 	int r;
 
-	pp_nccl_reader_end(n->reader);
-	n->job.cut = n->reader->cut;
-	if (!n->job.lines)
+	pp_nccl_feed_end(&n->feed);
+	if (!n->feed.job.lines)
 		return 0;
-	r = pp_nccl_group_make(&n->job, &group);
-	if (!r)
-		r = pp_nccl_judge(&n->job, &group, &j);
-	if (!r)
-		show(o, &j);
+	r = pp_nccl_feed_judge(&n->feed, &group, &j);
+	if (r)
+		return r;
+	show(o, &j);
 	pp_nccl_group_done(&group);
-	return r;
+	return 0;
 }

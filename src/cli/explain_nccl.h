@@ -6,12 +6,10 @@
 #define PP_CLI_EXPLAIN_NCCL_H
 
 #include "base/out.h"
-#include "nccl/judge.h"
-#include "nccl/reader.h"
+#include "nccl/feed.h"
 
 struct pp_explain_nccl {
-	struct pp_nccl_job job;
-	struct pp_nccl_reader *reader; /* owned */
+	struct pp_nccl_feed feed;
 };
 
 int pp_explain_nccl_init(struct pp_explain_nccl *n); /* -ENOMEM */

@@ -190,6 +190,8 @@ int pp_nccl_group_make(struct pp_nccl_job *job, struct pp_nccl_group *ret)
 		seat_member(ret, job, pp_nccl_table_at(&job->members, i));
 	for (uint32_t i = 0; i < job->ends.n; i++)
 		seat_end(ret, job, i);
+	if (ret->comms.starved || ret->seats.starved)
+		return -ENOMEM;
 	return count_hosts(ret);
 }
 

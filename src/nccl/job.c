@@ -59,6 +59,16 @@ void pp_nccl_job_done(struct pp_nccl_job *job)
 		pp_nccl_table_done(t);
 }
 
+bool pp_nccl_job_starved(struct pp_nccl_job *job)
+{
+	const struct pp_nccl_table *t;
+
+	for (size_t i = 0; (t = table_at(job, i)); i++)
+		if (t->starved)
+			return true;
+	return false;
+}
+
 bool pp_nccl_job_full(const struct pp_nccl_job *job)
 {
 	/* a full list of errors or files loses no connection */

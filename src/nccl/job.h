@@ -166,6 +166,8 @@ bool pp_nccl_job_line(struct pp_nccl_job *job, const char *text, size_t len, uin
 
 /* True when a table was full or memory ran out. */
 bool pp_nccl_job_full(const struct pp_nccl_job *job);
+/* True when memory ran out: nothing may be said then. */
+bool pp_nccl_job_starved(struct pp_nccl_job *job);
 const char *pp_nccl_job_name(const struct pp_nccl_job *job, uint32_t id); /* "" for NONE */
 
 /* For the handlers of events. */

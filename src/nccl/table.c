@@ -66,11 +66,13 @@ static bool grow(struct pp_nccl_table *t)
 
 	if (t->n >= t->max)
 		return false;
-	if ((t->n + 1) * 2 > t->n_slots && !grow_slots(t))
+	t->starved = (t->n + 1) * 2 > t->n_slots && !grow_slots(t);
+	if (t->starved)
 		return false;
 	if (t->n < t->cap)
 		return true;
 	data = realloc(t->data, (size_t)cap * t->record);
+	t->starved = !data;
 	if (!data)
 		return false;
 	t->data = data;

@@ -20,7 +20,7 @@ struct pp_nccl_table {
 	uint32_t *slots;     /* owned; index + 1, 0 = free */
 	uint32_t n, cap, n_slots, max;
 	uint32_t record, key; /* bytes */
-	bool full;
+	bool full, starved;   /* starved: memory ran out, not the bound */
 };
 
 #define PP_NCCL_TABLE(type, key_bytes, most) \
