@@ -14,7 +14,9 @@
 #ifndef SOFT_ENGINE_ENGINE_H
 #define SOFT_ENGINE_ENGINE_H
 
+#include "base/buf.h"
 #include "base/error.h"
+#include "soft/link/fault.h"
 #include "soft/link/link.h"
 #include "soft/qp/qp.h"
 
@@ -23,8 +25,15 @@ struct soft_engine;
 /* A device's wire. */
 struct soft_wire;
 
-/* Takes a reference; makes the engine when there is none. */
-int soft_engine_get(struct soft_engine **ret, struct pp_error *err);
+/*
+ * Appends what `soft show` is to know of this process to @out, as one JSON object. Called by the
+ * thread with the engine's lock held.
+ */
+typedef void soft_engine_show(void *arg, struct soft_engine *engine, struct pp_buf *out);
+
+/* Takes a reference; makes the engine, with its thread, when there is none. @show may be NULL. */
+int soft_engine_get(soft_engine_show *show, void *show_arg, struct soft_engine **ret,
+		    struct pp_error *err);
 void soft_engine_put(struct soft_engine *engine);
 
 void soft_engine_lock(struct soft_engine *engine);
@@ -36,15 +45,24 @@ bool soft_engine_inherited(const struct soft_engine *engine);
 unsigned int soft_engine_slot(const struct soft_engine *engine);
 struct soft_regions *soft_engine_regions(struct soft_engine *engine);
 
-/* Not under the lock. */
+/*
+ * Not under the lock. Copies @config, whose slot and fault are the engine's to fill, and @faults
+ * (NULL: none). No socket is opened before the first queue pair: looking at a device costs nobody a
+ * port.
+ */
 int soft_engine_open_wire(struct soft_engine *engine, const struct soft_link_config *config,
-			  struct soft_wire **ret, struct pp_error *err);
+			  const struct soft_fault_plan *faults, struct soft_wire **ret);
 void soft_engine_close_wire(struct soft_engine *engine, struct soft_wire *wire);
 
 /* Under the lock from here on. */
 
-/* Gives @qp a number (top bits: the slot) on @wire. -ENOSPC: all are in use. */
-int soft_engine_add_qp(struct soft_engine *engine, struct soft_wire *wire, struct soft_qp *qp);
+/*
+ * Gives @qp a number (top bits: the slot) on @wire, and its counters. -ENOSPC: all are in use; what
+ * soft_link_open() returns when the first opens the sockets.
+ */
+int soft_engine_add_qp(struct soft_engine *engine, struct soft_wire *wire, struct soft_qp *qp,
+		       struct pp_error *err);
+/* After soft_qp_reset(): nothing of it may be under way. */
 void soft_engine_remove_qp(struct soft_engine *engine, struct soft_qp *qp);
 void soft_engine_each_qp(struct soft_engine *engine, void (*each)(void *, struct soft_qp *),
 			 void *arg);
@@ -71,6 +89,7 @@ void soft_engine_poll(struct soft_engine *engine);
  */
 void soft_engine_sleep(struct soft_engine *engine);
 
+/* Statistics; under the lock. */
 const struct soft_counters *soft_wire_counters(const struct soft_wire *wire);
 const struct soft_link_stats *soft_wire_stats(const struct soft_wire *wire);
 /* Packets dropped before a queue pair saw them, by reason. */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One datagram from the network to its queue pair. Everything is hostile until its ICRC is right
+ * and it comes from where a connected queue pair expects it; what is not is counted and dropped
+ * without an answer.
+ */
+#include "soft/engine/parts.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+static void hand_on(struct soft_engine *e, struct soft_wire *wire, unsigned int slot,
+		    const struct soft_datagram *d)
+{
+	if (soft_slot_pass(e->slot, slot, d) == 0)
+		wire->drops.handed_on++;
+	else
+		wire->drops.not_handed++;
+}
+
+/* The wire that owns the address, for datagrams that another process handed on. */
+static struct soft_wire *wire_of(struct soft_engine *e, const struct soft_gid *dst)
+{
+	for (struct soft_wire *w = e->wires; w; w = w->next)
+		for (unsigned int i = 0; i < w->config.num_gids; i++)
+			if (soft_gid_equal(&w->config.gids[i], dst))
+				return w;
+	return NULL;
+}
+
+static const struct soft_icrc_flow *flow_of(struct soft_wire *wire, const struct soft_datagram *d)
+{
+	struct soft_icrc_flow *flow = &wire->last_flow;
+
+	if (flow->sport != d->sport || !soft_gid_equal(&flow->src, &d->src) ||
+	    !soft_gid_equal(&flow->dst, &d->dst))
+		soft_icrc_flow_init(flow, &d->src, &d->dst, d->sport);
+	return flow;
+}
+
+/* Why the packet is not for @qp: the counter to raise, or NULL: it is. */
+static uint64_t *refuse(struct soft_wire *wire, const struct soft_qp *qp,
+			const struct soft_packet *p, const struct soft_datagram *d)
+{
+	if ((p->opcode & 0xe0) != qp->transport || qp->state < SOFT_QP_RTR ||
+	    qp->state == SOFT_QP_ERR)
+		return &wire->drops.wrong_state;
+	if ((p->pkey & 0x7fff) != (qp->attr.pkey & 0x7fff))
+		return &wire->drops.wrong_pkey;
+	if (qp->transport != SOFT_UD && (!soft_gid_equal(&d->src, &qp->path.flow.dst) ||
+					 !soft_gid_equal(&d->dst, &qp->path.flow.src)))
+		return &wire->drops.wrong_address;
+	return NULL;
+}
+
+void soft_engine_input(void *arg, const struct soft_datagram *d)
+{
+	struct soft_engine_input *in = arg;
+	struct soft_engine *e = in->engine;
+	struct soft_wire *wire = in->wire ? in->wire : wire_of(e, &d->dst);
+	struct soft_packet p;
+	struct soft_path from;
+	struct soft_qp *qp;
+	uint64_t *reason;
+
+	if (!wire)
+		return;
+	if (soft_packet_decode(d->bytes, d->len, &p) < 0) {
+		wire->drops.malformed++;
+		return;
+	}
+	if (p.dest_qp >> SOFT_SLOT_SHIFT != soft_slot_number(e->slot)) {
+		/* A second hop would let two confused processes play ball for ever. */
+		if (in->wire)
+			hand_on(e, wire, p.dest_qp >> SOFT_SLOT_SHIFT, d);
+		else
+			wire->drops.no_qp++;
+		return;
+	}
+	qp = soft_qp_table_find(&e->table, p.dest_qp);
+	if (!qp || soft_qp_table_wire(&e->table, qp) != wire) {
+		wire->drops.no_qp++;
+		return;
+	}
+	reason = refuse(wire, qp, &p, d);
+	if (reason) {
+		(*reason)++;
+		return;
+	}
+	if (!soft_icrc_check(flow_of(wire, d), d->place, d->bytes, d->len)) {
+		wire->drops.icrc++;
+		return;
+	}
+	memset(&from, 0, sizeof(from));
+	from.flow = wire->last_flow;
+	from.traffic_class = d->traffic_class;
+	from.hop_limit = d->hop_limit;
+	soft_qp_receive(qp, &p, &from, d->traffic_class, in->now);
+	soft_engine_ready(e, qp);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine's parts among themselves. All functions want the engine's lock held unless they say
+ * otherwise.
+ */
+#ifndef SOFT_ENGINE_PARTS_H
+#define SOFT_ENGINE_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "soft/engine/engine.h"
+#include "soft/link/fault.h"
+#include "soft/link/slot.h"
+
+enum {
+	SOFT_QP_INDEXES = 1 << SOFT_SLOT_SHIFT,
+	SOFT_WINDOW_BUCKETS = 64,
+	/* Bytes read from one device, and sent by one queue pair, before another has its turn. */
+	SOFT_RECEIVE_BUDGET = 256 * 1024,
+	SOFT_PUMP_BUDGET = 64 * 1024,
+};
+
+struct soft_wire {
+	struct soft_engine *engine;
+	struct soft_link_config config;
+	struct soft_fault fault;
+	struct soft_link *link; /* NULL until the first queue pair */
+	struct soft_counters counters;
+	struct soft_link_stats no_stats; /* shown while there is no link */
+	struct soft_drops drops;
+	struct soft_icrc_flow last_flow; /* of the last datagram: trains share it */
+	struct soft_wire *next;
+};
+
+/* The window of an address and how many queue pairs share it. */
+struct soft_engine_window {
+	struct soft_window window; /* first: queue pairs point here */
+	struct soft_gid dst;
+	unsigned int users;
+	struct soft_engine_window *next;
+};
+
+struct soft_qp_table {
+	struct soft_qp **by_index; /* SOFT_QP_INDEXES */
+	struct soft_wire **wires;  /* the wire of each */
+	struct soft_qp *all;	   /* by table_next */
+	uint32_t next, used;
+};
+
+enum soft_thread_mode {
+	SOFT_THREAD_WATCH, /* sleeps on the sockets */
+	SOFT_THREAD_TICK,  /* callers poll: sleeps on a timer */
+};
+
+struct soft_engine {
+	pthread_mutex_t lock;
+	unsigned int users;
+	bool inherited;
+	struct soft_slot *slot;
+	struct soft_regions *regions;
+	struct soft_qp_table table;
+	struct soft_engine_window *windows[SOFT_WINDOW_BUCKETS];
+	struct soft_wire *wires;
+	struct soft_qp *ready_head, *ready_tail;
+	pp_ns next_deadline; /* no queue pair wants time before; 0: none does */
+
+	pthread_t thread;
+	int wake_fd; /* eventfd: stop, new sockets, callers gone to sleep */
+	int show_fd; /* listening, or -1 */
+	soft_engine_show *show;
+	void *show_arg;
+	_Atomic bool stop;
+	_Atomic int mode;	     /* enum soft_thread_mode */
+	_Atomic uint64_t polls;	     /* by callers that found nothing */
+	_Atomic uint64_t polls_seen; /* by the thread */
+};
+
+/* table.c */
+int soft_qp_table_init(struct soft_qp_table *t);
+void soft_qp_table_done(struct soft_qp_table *t);
+int soft_qp_table_add(struct soft_qp_table *t, unsigned int slot, struct soft_wire *wire,
+		      struct soft_qp *qp);
+void soft_qp_table_remove(struct soft_qp_table *t, struct soft_qp *qp);
+struct soft_qp *soft_qp_table_find(const struct soft_qp_table *t, uint32_t num);
+struct soft_wire *soft_qp_table_wire(const struct soft_qp_table *t, const struct soft_qp *qp);
+
+/* windows.c */
+struct soft_window *soft_engine_window_get(struct soft_engine *e, const struct soft_gid *dst,
+					   uint64_t limit);
+void soft_engine_window_put(struct soft_engine *e, struct soft_window *w);
+
+/* turn.c */
+void soft_engine_ready(struct soft_engine *e, struct soft_qp *qp);
+void soft_engine_unready(struct soft_engine *e, struct soft_qp *qp);
+/* Receives, lets queue pairs send, sees to timers. true: something moved, another turn may move
+ * more. */
+bool soft_engine_turn(struct soft_engine *e);
+/* Lets the ready queue pairs send once round. */
+void soft_engine_send_ready(struct soft_engine *e, pp_ns now);
+
+/* input.c */
+struct soft_engine_input {
+	struct soft_engine *engine;
+	struct soft_wire *wire; /* NULL: handed on by another process, found by the address */
+	pp_ns now;
+};
+void soft_engine_input(void *input, const struct soft_datagram *d);
+
+/* thread.c; not under the lock */
+int soft_engine_thread_start(struct soft_engine *e);
+void soft_engine_thread_stop(struct soft_engine *e);
+void soft_engine_thread_wake(struct soft_engine *e);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "soft/engine/show.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "soft/engine/parts.h"
+
+#include "base/banned.h"
+
+static socklen_t address(unsigned int slot, struct sockaddr_un *ret)
+{
+	int n;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->sun_family = AF_UNIX;
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "peerpath-soft.%u.show", slot);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int soft_show_listen(unsigned int slot)
+{
+	struct sockaddr_un to;
+	socklen_t len = address(slot, &to);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&to, len) < 0 || listen(fd, 4) < 0) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static bool may_ask(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+
+		if (n < 0)
+			return -errno;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static void give(int to, int fd)
+{
+	char byte = 0;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control.bytes,
+			   .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	/* Who went away does not matter. */
+	if (sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return;
+}
+
+void soft_show_answer(struct soft_engine *e)
+{
+	struct pp_buf text = PP_BUF(SOFT_SHOW_MAX);
+	int caller = accept4(e->show_fd, NULL, NULL, SOCK_CLOEXEC);
+	int memory = -1;
+
+	if (caller < 0)
+		return;
+	if (may_ask(caller)) {
+		pthread_mutex_lock(&e->lock);
+		e->show(e->show_arg, e, &text);
+		pthread_mutex_unlock(&e->lock);
+		memory = memfd_create("peerpath-soft-show", MFD_CLOEXEC);
+	}
+	if (memory >= 0 && !text.failed && write_all(memory, pp_buf_text(&text), text.len) == 0)
+		give(caller, memory);
+	if (memory >= 0)
+		close(memory);
+	close(caller);
+	pp_buf_done(&text);
+}
+
+static int take(int from, int *ret)
+{
+	char byte;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control.bytes,
+			   .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c;
+	ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return -errno;
+	c = CMSG_FIRSTHDR(&m);
+	if (n == 0 || !c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -EACCES;
+	memcpy(ret, CMSG_DATA(c), sizeof(*ret));
+	return 0;
+}
+
+static int read_all(int fd, struct pp_buf *ret)
+{
+	char part[65536];
+
+	for (off_t at = 0;;) {
+		ssize_t n = pread(fd, part, sizeof(part), at);
+
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return ret->failed;
+		pp_buf_add(ret, part, (size_t)n);
+		at += n;
+	}
+}
+
+int soft_show_ask(unsigned int slot, int timeout_ms, struct pp_buf *ret)
+{
+	struct sockaddr_un to;
+	socklen_t len = address(slot, &to);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), memory = -1, rc = 0;
+	struct pollfd wait = {.fd = fd, .events = POLLIN};
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&to, len) < 0)
+		rc = -errno;
+	else if (poll(&wait, 1, timeout_ms) <= 0)
+		rc = -ETIMEDOUT;
+	else
+		rc = take(fd, &memory);
+	close(fd);
+	if (rc < 0)
+		return rc;
+	rc = read_all(memory, ret);
+	close(memory);
+	return rc;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One turn of the engine: packets in, ready queue pairs out, timers.
+ */
+#include "soft/engine/parts.h"
+
+#include "base/banned.h"
+
+void soft_engine_ready(struct soft_engine *e, struct soft_qp *qp)
+{
+	if (qp->ready)
+		return;
+	qp->ready = true;
+	qp->ready_next = NULL;
+	if (e->ready_tail)
+		e->ready_tail->ready_next = qp;
+	else
+		e->ready_head = qp;
+	e->ready_tail = qp;
+}
+
+static struct soft_qp *ready_take(struct soft_engine *e)
+{
+	struct soft_qp *qp = e->ready_head;
+
+	if (!qp)
+		return NULL;
+	e->ready_head = qp->ready_next;
+	if (!e->ready_head)
+		e->ready_tail = NULL;
+	qp->ready = false;
+	return qp;
+}
+
+void soft_engine_unready(struct soft_engine *e, struct soft_qp *qp)
+{
+	struct soft_qp *last = NULL;
+
+	if (!qp->ready)
+		return;
+	for (struct soft_qp *at = e->ready_head; at; last = at, at = at->ready_next) {
+		if (at != qp)
+			continue;
+		if (last)
+			last->ready_next = qp->ready_next;
+		else
+			e->ready_head = qp->ready_next;
+		if (e->ready_tail == qp)
+			e->ready_tail = last;
+		break;
+	}
+	qp->ready = false;
+}
+
+/* Time is looked at again only when the earliest wish of all has passed: a scan is not for every
+ * turn. */
+static void wish(struct soft_engine *e, const struct soft_qp *qp)
+{
+	pp_ns deadline = soft_qp_deadline(qp);
+
+	if (deadline && (!e->next_deadline || deadline < e->next_deadline))
+		e->next_deadline = deadline;
+}
+
+static void flush_links(struct soft_engine *e)
+{
+	for (struct soft_wire *w = e->wires; w; w = w->next)
+		if (w->link)
+			soft_link_flush(w->link);
+}
+
+void soft_engine_send_ready(struct soft_engine *e, pp_ns now)
+{
+	struct soft_qp *last = e->ready_tail, *qp = NULL;
+
+	/* Once round: who wants another turn goes behind @last. */
+	while (qp != last && (qp = ready_take(e))) {
+		if (soft_qp_pump(qp, SOFT_PUMP_BUDGET, now))
+			soft_engine_ready(e, qp);
+		wish(e, qp);
+	}
+	flush_links(e);
+}
+
+static void tick(struct soft_engine *e, pp_ns now)
+{
+	if (!e->next_deadline || now < e->next_deadline)
+		return;
+	e->next_deadline = 0;
+	for (struct soft_qp *qp = e->table.all; qp; qp = qp->table_next) {
+		pp_ns deadline = soft_qp_deadline(qp);
+
+		if (deadline && deadline <= now) {
+			soft_qp_tick(qp, now);
+			soft_engine_ready(e, qp);
+		}
+		wish(e, qp);
+	}
+}
+
+static uint64_t sent(const struct soft_engine *e)
+{
+	uint64_t sum = 0;
+
+	for (const struct soft_wire *w = e->wires; w; w = w->next)
+		if (w->link)
+			sum += soft_link_stats(w->link)->sent_packets;
+	return sum;
+}
+
+bool soft_engine_turn(struct soft_engine *e)
+{
+	struct soft_engine_input in = {.engine = e, .now = pp_clock_monotonic()};
+	uint64_t before = sent(e);
+	unsigned int received = 0;
+
+	for (struct soft_wire *w = e->wires; w; w = w->next) {
+		if (!w->link)
+			continue;
+		in.wire = w;
+		received += soft_link_receive(w->link, SOFT_RECEIVE_BUDGET, soft_engine_input, &in);
+	}
+	in.wire = NULL;
+	received += soft_slot_receive(e->slot, SOFT_RECEIVE_BUDGET, soft_engine_input, &in);
+	tick(e, in.now);
+	if (e->ready_head)
+		soft_engine_send_ready(e, in.now);
+	return received || sent(e) != before;
+}
