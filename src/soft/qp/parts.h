@@ -7,6 +7,7 @@
 
 #include "soft/link/link.h"
 #include "soft/qp/qp.h"
+#include "soft/qp/status.h"
 
 /* requester.c: work requests out, acknowledges in */
 void soft_requester_reset(struct soft_qp *qp);
@@ -31,12 +32,23 @@ bool soft_datagram_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
 void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 			   const struct soft_path *from, uint8_t tc);
 
-/* local.c: the pieces of a work request in local memory. All return an enum ibv_wc_status. */
-/* Bytes [offset, offset+len) of a send request as at most SOFT_PIECES_MAX pieces. @ret_copy: not in
- * the application's stable memory (inline bytes are the queue's and stay until retired: no copy
- * needed). */
+/* local.c: the pieces of a work request in local memory. All return an enum soft_wc_status; a piece
+ * of no bytes needs no key. */
+
+/* The payload of a packet, ready for ops->send. Keys were checked when it was made. */
+struct soft_pieces {
+	struct iovec at[SOFT_PIECES_MAX];
+	unsigned int num;
+	bool copy;		      /* some lie in @bounce, which goes away */
+	uint8_t bounce[SOFT_MTU_MAX]; /* of memory that the processor cannot address */
+};
+
+/* Would every piece of @wr be allowed now, with @access (0: to be read)? */
+unsigned int soft_local_check(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t access);
+/* Bytes [offset, offset+len) of a send request; @len is at most SOFT_MTU_MAX. Inline bytes are the
+ * queue's and stay until retired. */
 unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
-			       uint32_t len, struct iovec *ret, unsigned int *ret_n);
+			       uint32_t len, struct soft_pieces *ret);
 /* Scatters @len bytes at @offset of the message into the pieces of @wr, in ascending order. */
 unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uint32_t offset,
 				const uint8_t *from, uint32_t len);
@@ -44,7 +56,13 @@ unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uin
 unsigned int soft_local_land(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
 			     const uint8_t *from, uint32_t len);
 
-/* complete.c: completions of either queue, with the fields that every one has */
+/* qp.c: to ERR by itself: flushes both queues and tells ops->moved. What failed has completed
+ * before; events are the caller's. Idempotent. */
+void soft_qp_fail(struct soft_qp *qp);
+
+/* complete.c: completions of either queue, with the fields that every one has. A success of a send
+ * request that asked for no signal gives none. @rest: what the message brought (opcode, byte_len,
+ * imm_be, flags, src_qp, solicited), or NULL. */
 void soft_complete_send(struct soft_qp *qp, const struct soft_send_wr *wr, unsigned int status);
 void soft_complete_recv(struct soft_qp *qp, const struct soft_recv_wr *wr, unsigned int status,
 			const struct soft_cqe *rest);

@@ -75,24 +75,38 @@ struct soft_counters { /* names after the kernel's hw_counters where one fits */
 	uint64_t rx_write_requests, rx_read_requests, rx_atomic_requests, rx_sends;
 	uint64_t cnp_handled, ecn_marked;
 	uint64_t sent_data_bytes, received_data_bytes;
+	uint64_t ghost_responses; /* to nothing that is open: late, duplicate, forged */
 };
 
+/*
+ * Counts of packets stand in a circle: una <= send <= next <= wr.
+ *
+ *   una_psn          send_psn            next_psn          wr_psn
+ *   | under way ─────► | to be sent again ─► | of started work ─► | of the next work request
+ *
+ * Going back always goes to una_psn: every answer that asks for it acknowledges what lies before.
+ */
 struct soft_requester {
-	struct soft_send_queue sq;
-	uint32_t next_psn;    /* of the next packet that was never sent */
-	uint32_t send_psn;    /* of the next packet to send: < next_psn while going back */
-	uint32_t una_psn;     /* oldest not acknowledged */
-	uint32_t send_wr;     /* running count of the work request that send_psn lies in */
-	uint32_t reads_open;  /* READs and atomics sent and not answered */
-	uint64_t bytes_out;   /* counted in the window by this QP */
-	pp_ns last_progress;  /* when una_psn last moved, or sending began from idle */
-	pp_ns early_deadline; /* own retransmission, 0: none */
-	pp_ns retry_deadline; /* the standard's interval, 0: none */
-	pp_ns rnr_until;      /* waiting after an RNR NAK, 0: not */
-	pp_ns rtt_sent;	      /* when rtt_psn was sent: one sample at a time */
+	struct soft_send_queue sq; /* una_psn lies in work request sq.retired */
+	uint32_t una_psn;	   /* oldest not acknowledged; of a READ: next response */
+	uint32_t send_psn;	   /* of the next packet to send */
+	uint32_t next_psn;	   /* of the next packet that was never sent */
+	uint32_t wr_psn;	   /* first one of the next work request */
+	uint32_t send_wr;	   /* running count of the work request that send_psn lies in */
+	uint32_t read_chunk;	   /* packets that one READ request asks for at most */
+	uint32_t reads_open;	   /* READ requests and atomics under way */
+	uint32_t read_bytes;	   /* that READ requests under way ask for */
+	uint32_t unasked;	   /* bytes sent since an acknowledge was asked for */
+	uint64_t bytes_out;	   /* counted in the window by this QP */
+	pp_ns early_deadline;	   /* own retransmission, 0: none */
+	pp_ns retry_deadline;	   /* the standard's interval, 0: none */
+	pp_ns rnr_until;	   /* waiting after an RNR NAK, 0: not */
+	pp_ns rtt_sent;		   /* when rtt_psn was sent: one sample at a time, 0: none */
 	uint32_t rtt_psn;
 	uint8_t retries_left, rnr_left, backoff;
-	bool read_gap; /* responses missing: asked again from una_psn */
+	bool probing;	   /* after silence: one packet at a time until something is acknowledged */
+	bool gap_asked;	   /* responses before una_psn's are missing and asked for again */
+	bool tell_drained; /* an event when SQD has nothing under way */
 };
 
 enum { SOFT_ATOMICS_KEPT = 32, SOFT_READS_QUEUED = 32 };
@@ -141,6 +155,7 @@ struct soft_qp {
 	void *owner;
 	struct soft_qp_attr attr;
 	struct soft_path path; /* RC, UC: of the address vector */
+	pp_ns now;	       /* the time it was last told; completions carry it */
 	struct soft_requester req;
 	struct soft_responder resp;
 	struct soft_qp *table_next, *ready_next; /* the engine's */
@@ -163,7 +178,9 @@ void soft_qp_done(struct soft_qp *qp);
 void soft_qp_reset(struct soft_qp *qp);
 /* Attributes are set by the caller before; these start what the new state starts. */
 void soft_qp_to_rtr(struct soft_qp *qp);
-void soft_qp_to_rts(struct soft_qp *qp);
+void soft_qp_to_rts(struct soft_qp *qp); /* from RTR, or back from SQD: nothing is lost */
+/* Begins no new work request; @notify: SOFT_QP_EVENT_SQ_DRAINED when what was begun is done. */
+void soft_qp_to_sqd(struct soft_qp *qp, bool notify);
 /* Flushes: every open work request completes with WR_FLUSH_ERR, in order. Idempotent. */
 void soft_qp_to_error(struct soft_qp *qp);
 
@@ -174,7 +191,9 @@ void soft_qp_receive(struct soft_qp *qp, const struct soft_packet *p, const stru
 
 /*
  * Sends what may be sent: queued responses and acknowledges first, then work requests, about
- * @budget bytes. Returns true when it stopped for the budget or the window and wants another turn.
+ * @budget bytes. Returns true when it wants another turn though no packet may come for it: it
+ * stopped for the budget, or for a window that others fill. To be called after posting, after
+ * soft_qp_receive() and after soft_qp_tick(). In ERR it flushes what was posted since.
  */
 bool soft_qp_pump(struct soft_qp *qp, size_t budget, pp_ns now);
 
