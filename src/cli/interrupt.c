@@ -6,8 +6,9 @@
 
 #include "base/banned.h"
 
-/* A signal handler can reach nothing else: the one mutable global of the program. */
+/* A signal handler can reach nothing else: the mutable globals of the program. */
 static volatile sig_atomic_t caught;
+static struct sigaction pipe_before;
 
 static void on_signal(int number)
 {
@@ -24,7 +25,12 @@ void pp_interrupt_catch(void)
 	/* A closed pipe is an error of writing, not a death: the exit status still says the
 	 * verdict. */
 	act = (struct sigaction){.sa_handler = SIG_IGN};
-	(void)sigaction(SIGPIPE, &act, NULL);
+	(void)sigaction(SIGPIPE, &act, &pipe_before);
+}
+
+void pp_interrupt_release(void)
+{
+	(void)sigaction(SIGPIPE, &pipe_before, NULL);
 }
 
 bool pp_interrupted(void)

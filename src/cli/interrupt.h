@@ -9,6 +9,8 @@
 #include <stdbool.h>
 
 void pp_interrupt_catch(void);
+/* Before an exec: what a program inherits is as it was; handlers end with exec by themselves. */
+void pp_interrupt_release(void);
 bool pp_interrupted(void);
 
 #endif

@@ -76,6 +76,7 @@ int pp_cmd_prove(const struct pp_args *args);
 int pp_cmd_capture(const struct pp_args *args);
 int pp_cmd_explain(const struct pp_args *args);
 int pp_cmd_bundle(const struct pp_args *args);
+int pp_cmd_soft(const struct pp_args *args);
 int pp_cmd_completion(const struct pp_args *args);
 int pp_cmd_help(const struct pp_args *args);
 

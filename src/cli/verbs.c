@@ -94,6 +94,13 @@ static const struct pp_option explain_options[] = {
 	{NULL},
 };
 
+static const struct pp_option soft_options[] = {
+	{"config", 'c', "CONFIG", "the devices: a file, or text such as name=soft0,address=::1",
+	 NULL},
+	{"all", 'a', NULL, "show: every queue pair, not the first 32", NULL},
+	{NULL},
+};
+
 static const char *const bundle_words[] = {"show", "verify", NULL};
 static const char *const nccl_words[] = {"judge", NULL};
 
@@ -143,6 +150,15 @@ const struct pp_verb pp_verbs[] = {
 	 "0 nothing or only harmless lines found, 1 a known problem found, 2 not "
 	 "known: no rule fits, or lines that read like errors are not explained",
 	 explain_options, pp_common_options, NULL, 0, 4096, pp_cmd_explain},
+	{"soft", "show | -- CMD [ARG]...", "a software RDMA device for any verbs program",
+	 "Runs CMD on a RoCE v2 device in software: no NIC, no kernel module, no root. CMD finds\n"
+	 "the device's libibverbs before any other. show lists what running programs hold: "
+	 "devices,\n"
+	 "queue pairs, registered memory, counters. What runs there is simulated: it proves "
+	 "nothing\n"
+	 "about hardware.",
+	 "CMD's own, 126 CMD cannot be run, 127 no CMD; show: 0 shown", soft_options,
+	 pp_output_options, NULL, 1, UINT_MAX, pp_cmd_soft},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.",
 	 "0 printed", NULL, pp_help_options, NULL, 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", "0 printed", NULL, pp_help_options,

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * peerpath soft: runs a program on the software RDMA device, and shows what such programs hold.
+ *
+ * Running is an exec: the program finds the device's libibverbs before any other, and keeps its
+ * process, signals, terminal and exit status.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/interrupt.h"
+#include "cli/session.h"
+#include "cli/soft_show.h"
+#include "base/banned.h"
+
+/* The private directory with libibverbs.so.1: beside a program in its build tree, else where it is
+ * installed. */
+static int find_library(char *ret, size_t size)
+{
+	char self[PATH_MAX], *slash, file[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+		if (slash)
+			*slash = '\0';
+		(void)snprintf(file, sizeof(file), "%s/../soft/lib/libibverbs.so.1", self);
+		if (!access(file, R_OK)) {
+			(void)snprintf(file, sizeof(file), "%s/../soft/lib", self);
+			return realpath(file, self) &&
+					       (size_t)snprintf(ret, size, "%s", self) < size
+				       ? 0
+				       : -ENAMETOOLONG;
+		}
+	}
+	(void)snprintf(file, sizeof(file), "%s/libibverbs.so.1", PEERPATH_SOFTDIR);
+	if (access(file, R_OK))
+		return -errno;
+	return (size_t)snprintf(ret, size, "%s", PEERPATH_SOFTDIR) < size ? 0 : -ENAMETOOLONG;
+}
+
+/* The directory goes first; what the user had there stays behind it. */
+static int set_library_path(const char *dir)
+{
+	const char *old = getenv("LD_LIBRARY_PATH");
+	char *path;
+	int r;
+
+	if (asprintf(&path, "%s%s%s", dir, old && *old ? ":" : "", old ? old : "") < 0)
+		return -ENOMEM;
+	r = setenv("LD_LIBRARY_PATH", path, 1) ? -errno : 0;
+	free(path);
+	return r;
+}
+
+static int run(const struct pp_args *args)
+{
+	size_t n = pp_args_operands(args);
+	const char *config = pp_args_get(args, "config");
+	char dir[PATH_MAX];
+	char **argv;
+	int r;
+
+	r = find_library(dir, sizeof(dir));
+	if (r)
+		return pp_complain(
+			args, PP_EXIT_INTERNAL,
+			"the software device's libibverbs.so.1 is not in %s (%s); install it with "
+			"peerpath",
+			PEERPATH_SOFTDIR, strerror(-r));
+	argv = calloc(n + 1, sizeof(*argv));
+	if (!argv || set_library_path(dir) || (config && setenv("PEERPATH_SOFT", config, 1))) {
+		free(argv);
+		return pp_complain(args, PP_EXIT_INTERNAL, "no memory");
+	}
+	for (size_t i = 0; i < n; i++)
+		argv[i] = (char *)(uintptr_t)pp_args_operand(args, i);
+	pp_interrupt_release();
+	(void)execvp(argv[0], argv);
+	r = errno;
+	free(argv);
+	/* As a shell says it: 127 not found, 126 found and not run. */
+	return pp_complain(args, r == ENOENT ? 127 : 126, "%s: %s", pp_args_operand(args, 0),
+			   strerror(r));
+}
+
+int pp_cmd_soft(const struct pp_args *args)
+{
+	if (pp_args_operands(args) == 1 && !strcmp(pp_args_operand(args, 0), "show"))
+		return pp_soft_show(args);
+	return run(args);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each process on the software device answers for itself (soft/engine/show.h); here the answers
+ * are put together. They come from other processes: nothing in them is trusted to have a shape.
+ */
+#include "cli/soft_show.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/session.h"
+#include "soft/engine/show.h"
+#include "soft/link/slot.h"
+#include "base/banned.h"
+
+enum { ANSWER_MS = 1000, ROWS_SHOWN = 32, TEXT_WIDTH = 80 };
+
+struct shown {
+	struct pp_out *out;
+	json_t *processes;
+	bool all;
+};
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "-";
+}
+
+static json_int_t number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* Sum of the numbers of an object: its counters together. */
+static json_int_t sum_of(const json_t *object)
+{
+	const char *key;
+	json_t *value;
+	json_int_t sum = 0;
+
+	json_object_foreach((json_t *)(uintptr_t)object, key, value) sum +=
+		json_integer_value(value);
+	return sum;
+}
+
+static void join(const json_t *array, char *ret, size_t size)
+{
+	size_t i, len = 0;
+	json_t *value;
+
+	ret[0] = '\0';
+	json_array_foreach(array, i, value)
+	{
+		const char *text = json_string_value(value);
+		int n = text && len < size
+				? snprintf(ret + len, size - len, "%s%s", i ? " " : "", text)
+				: 0;
+
+		len += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void devices_table(struct shown *s)
+{
+	static const struct pp_out_column columns[] = {
+		{NULL, "PID", false},	   {NULL, "PROGRAM", false}, {NULL, "DEVICE", false},
+		{NULL, "ADDRESSES", true}, {NULL, "MTU", false},     {NULL, "QPS", false},
+		{NULL, "MRS", false},	   {NULL, "SENT", false},    {NULL, "RECEIVED", false},
+		{NULL, "AGAIN", false},	   {NULL, "DROPPED", false},
+	};
+	size_t i, j;
+	json_t *process, *device;
+	char addresses[256];
+
+	pp_out_table(s->out, NULL, columns, PP_ARRAY_LEN(columns));
+	json_array_foreach(s->processes, i, process)
+	{
+		json_array_foreach(json_object_get(process, "devices"), j, device)
+		{
+			const json_t *traffic = json_object_get(device, "traffic");
+			const json_t *counters = json_object_get(device, "counters");
+
+			join(json_object_get(device, "gids"), addresses, sizeof(addresses));
+			pp_out_cellf(s->out, "%lld", (long long)number_of(process, "pid"));
+			pp_out_cell(s->out, text_of(process, "program"));
+			pp_out_cell(s->out, text_of(device, "name"));
+			pp_out_cell(s->out, addresses);
+			pp_out_cellf(s->out, "%lld", (long long)number_of(device, "mtu_bytes"));
+			pp_out_cellf(s->out, "%zu",
+				     json_array_size(json_object_get(device, "queue_pairs")));
+			pp_out_cellf(s->out, "%zu",
+				     json_array_size(json_object_get(device, "memory_regions")));
+			pp_out_cellf(s->out, "%lld", (long long)number_of(traffic, "sent_packets"));
+			pp_out_cellf(s->out, "%lld",
+				     (long long)number_of(traffic, "received_packets"));
+			pp_out_cellf(s->out, "%lld",
+				     (long long)number_of(counters, "retransmitted_packets"));
+			pp_out_cellf(s->out, "%lld",
+				     (long long)sum_of(json_object_get(device, "drops")));
+		}
+	}
+	pp_out_table_end(s->out);
+}
+
+static void queue_pair_row(struct shown *s, const json_t *process, const json_t *qp)
+{
+	pp_out_cellf(s->out, "%lld", (long long)number_of(process, "pid"));
+	pp_out_cellf(s->out, "0x%06llx", (unsigned long long)number_of(qp, "qpn"));
+	pp_out_cell(s->out, text_of(qp, "type"));
+	pp_out_cell(s->out, text_of(qp, "state"));
+	pp_out_cell(s->out, text_of(qp, "remote"));
+	pp_out_cellf(s->out, "0x%06llx", (unsigned long long)number_of(qp, "remote_qpn"));
+	pp_out_cellf(s->out, "%lld", (long long)number_of(qp, "send_open"));
+	pp_out_cellf(s->out, "%lld", (long long)number_of(qp, "recv_posted"));
+}
+
+static void queue_pairs_table(struct shown *s)
+{
+	static const struct pp_out_column columns[] = {
+		{NULL, "PID", false},	     {NULL, "QPN", false},
+		{NULL, "TYPE", false},	     {NULL, "STATE", false},
+		{NULL, "REMOTE", true},	     {NULL, "REMOTE QPN", false},
+		{NULL, "SENDS OPEN", false}, {NULL, "RECVS POSTED", false},
+	};
+	size_t i, j, k, rows = 0;
+	json_t *process, *device, *qp;
+
+	pp_out_table(s->out, NULL, columns, PP_ARRAY_LEN(columns));
+	json_array_foreach(s->processes, i, process)
+		json_array_foreach(json_object_get(process, "devices"), j, device)
+			json_array_foreach(json_object_get(device, "queue_pairs"), k,
+					   qp) if (rows++ < ROWS_SHOWN || s->all)
+				queue_pair_row(s, process, qp);
+	pp_out_table_end(s->out);
+	if (rows > ROWS_SHOWN && !s->all)
+		pp_out_para(s->out, 0, "%zu more; --all shows them.", rows - ROWS_SHOWN);
+}
+
+static void show_text(struct shown *s)
+{
+	if (!json_array_size(s->processes)) {
+		pp_out_para(s->out, 0,
+			    "No process of this network namespace uses the software "
+			    "device. Start one: peerpath soft -- ibv_devinfo");
+		return;
+	}
+	pp_out_heading(s->out, "Processes on the software device");
+	devices_table(s);
+	pp_out_heading(s->out, "Queue pairs");
+	queue_pairs_table(s);
+}
+
+/* Writes a tree that jansson read into the document being written. */
+static void copy_json(struct pp_json *j, const char *key, const json_t *value)
+{
+	const char *name;
+	json_t *member;
+	size_t i;
+
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		pp_json_object(j, key);
+		json_object_foreach((json_t *)(uintptr_t)value, name, member)
+			copy_json(j, name, member);
+		pp_json_end_object(j);
+		break;
+	case JSON_ARRAY:
+		pp_json_array(j, key);
+		json_array_foreach(value, i, member) copy_json(j, NULL, member);
+		pp_json_end_array(j);
+		break;
+	case JSON_STRING:
+		pp_json_str(j, key, json_string_value(value));
+		break;
+	case JSON_INTEGER:
+		pp_json_i64(j, key, json_integer_value(value));
+		break;
+	case JSON_REAL:
+		pp_json_double(j, key, json_real_value(value));
+		break;
+	case JSON_NULL:
+		pp_json_null(j, key);
+		break;
+	default:
+		pp_json_bool(j, key, json_is_true(value));
+	}
+}
+
+/* What one process said, if it is what such a process says. */
+static json_t *parse(const struct pp_buf *answer)
+{
+	json_t *process =
+		json_loadb(pp_buf_text(answer), answer->len, JSON_REJECT_DUPLICATES, NULL);
+
+	if (process && json_is_object(process) &&
+	    json_is_array(json_object_get(process, "devices")))
+		return process;
+	json_decref(process);
+	return NULL;
+}
+
+static int ask_all(const struct pp_args *args, struct shown *s)
+{
+	for (unsigned int slot = 0; slot < SOFT_SLOTS; slot++) {
+		struct pp_buf PP_AUTO_BUF answer = PP_BUF(SOFT_SHOW_MAX);
+		int r = soft_show_ask(slot, ANSWER_MS, &answer);
+		json_t *process;
+
+		if (r == -ECONNREFUSED || r == -ENOENT)
+			continue;
+		process = r ? NULL : parse(&answer);
+		if (!process) {
+			(void)pp_complain(
+				args, 0, "the process in slot %u does not answer: %s", slot,
+				r == -EACCES ? "it is another user's" : strerror(r ? -r : EPROTO));
+			continue;
+		}
+		if (json_array_append_new(s->processes, process))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int pp_soft_show(const struct pp_args *args)
+{
+	struct shown s = {.processes = json_array(), .all = pp_args_has(args, "all")};
+	struct pp_session session = {0};
+	size_t i;
+	json_t *process;
+	int code = pp_session_open_output(args, &session);
+
+	if (code || !s.processes || ask_all(args, &s)) {
+		json_decref(s.processes);
+		return pp_session_close(&session, code ? code : PP_EXIT_INTERNAL);
+	}
+	s.out = session.out;
+	pp_out_limit_width(s.out, TEXT_WIDTH);
+	pp_out_document(s.out, "peerpath.soft/1");
+	if (pp_out_is_json(s.out)) {
+		pp_json_array(pp_out_json(s.out), "processes");
+		json_array_foreach(s.processes, i, process)
+			copy_json(pp_out_json(s.out), NULL, process);
+		pp_json_end_array(pp_out_json(s.out));
+	} else {
+		show_text(&s);
+	}
+	json_decref(s.processes);
+	return pp_session_close(&session, PP_EXIT_PASS);
+}
