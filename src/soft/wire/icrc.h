@@ -6,8 +6,8 @@
  * IPv4 includes Identification and DF, which a UDP socket neither sets nor sees. Sending: an
  * unconnected socket with IP_MTU_DISCOVER=DO gives Identification 0, and 0, 1, 2.. inside one
  * UDP_SEGMENT train (measured; the link keeps to such sockets). Receiving: the identification is
- * guessed from the place in the train, else solved: it enters linearly, so that 16 of the 32 bits
- * still check.
+ * guessed from the place in the train, else solved: it enters linearly, so that 15 of the 32 bits
+ * still check (DF is free too). IPv6 has no such field: its check is exact.
  */
 #ifndef SOFT_WIRE_ICRC_H
 #define SOFT_WIRE_ICRC_H
@@ -40,8 +40,8 @@ void soft_icrc_final(uint32_t state, uint8_t ret[4]);
 
 /*
  * Is the ICRC of a received UDP payload of @len bytes right? @guess: the identification to try
- * first (place in its train). IPv4: another identification is solved for and accepted; DF is taken
- * as set, then as clear. IPv6: exact.
+ * first, with DF set (place in its train). IPv4: any other identification, with DF set or clear, is
+ * solved for and accepted. IPv6: exact. A wrong guess costs about 30 ns more than a right one.
  */
 bool soft_icrc_check(const struct soft_icrc_flow *flow, uint16_t guess, const uint8_t *bytes,
 		     size_t len);
