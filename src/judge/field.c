@@ -13,27 +13,42 @@
 const struct pp_errno_word pp_errno_words[PP_ERRNO_WORDS] = {
 	{1, "EPERM", "operation not permitted"},
 	{2, "ENOENT", "no such file or directory"},
+	{2, NULL, "unknown symbol in module"},
+	{3, "ESRCH", "module has wrong symbol version"},
 	{5, "EIO", "input/output error"},
 	{6, "ENXIO", "no such device or address"},
 	{7, "E2BIG", "argument list too long"},
 	{8, "ENOEXEC", "exec format error"},
+	{8, NULL, "invalid module format"},
 	{9, "EBADF", "bad file descriptor"},
 	{11, "EAGAIN", "resource temporarily unavailable"},
 	{12, "ENOMEM", "cannot allocate memory"},
 	{13, "EACCES", "permission denied"},
 	{14, "EFAULT", "bad address"},
 	{16, "EBUSY", "device or resource busy"},
+	{17, "EEXIST", "file exists"},
 	{19, "ENODEV", "no such device"},
 	{22, "EINVAL", "invalid argument"},
+	{22, NULL, "invalid parameters"},
 	{24, "EMFILE", "too many open files"},
 	{28, "ENOSPC", "no space left on device"},
+	{38, "ENOSYS", "function not implemented"},
+	{61, "ENODATA", "no data available"},
+	{71, "EPROTO", "protocol error"},
+	{92, "ENOPROTOOPT", "protocol not available"},
 	{93, "EPROTONOSUPPORT", "protocol not supported"},
 	{95, "EOPNOTSUPP", "operation not supported"},
+	{98, "EADDRINUSE", "address already in use"},
+	{99, "EADDRNOTAVAIL", "cannot assign requested address"},
+	{100, "ENETDOWN", "network is down"},
 	{101, "ENETUNREACH", "network is unreachable"},
+	{103, "ECONNABORTED", "software caused connection abort"},
 	{104, "ECONNRESET", "connection reset by peer"},
 	{110, "ETIMEDOUT", "connection timed out"},
 	{111, "ECONNREFUSED", "connection refused"},
 	{113, "EHOSTUNREACH", "no route to host"},
+	{112, "EHOSTDOWN", "host is down"},
+	{116, "ESTALE", "stale file handle"},
 	{121, "EREMOTEIO", "remote i/o error"},
 	{524, "ENOTSUPP", "unknown error 524"},
 };
@@ -59,7 +74,7 @@ const struct pp_status_word pp_status_words[PP_STATUS_WORDS] = {
 static const char *const names[PP_FIELDS] = {
 	[PP_FIELD_CALL] = "call",     [PP_FIELD_ERRNO] = "errno", [PP_FIELD_STATUS] = "status",
 	[PP_FIELD_VENDOR] = "vendor", [PP_FIELD_XID] = "xid",	  [PP_FIELD_ENV] = "env",
-	[PP_FIELD_DRIVER] = "driver",
+	[PP_FIELD_DRIVER] = "driver", [PP_FIELD_OP] = "op",	  [PP_FIELD_PROVIDER] = "provider",
 };
 
 static const struct {
@@ -91,7 +106,12 @@ static const char *syndrome_spelling(int64_t status, char buf[64])
 
 bool pp_field_is_word(enum pp_field f)
 {
-	return f == PP_FIELD_CALL || f == PP_FIELD_ENV || f == PP_FIELD_DRIVER;
+	return f == PP_FIELD_CALL || f == PP_FIELD_ENV || !pp_field_is_literal(f);
+}
+
+bool pp_field_is_literal(enum pp_field f)
+{
+	return f != PP_FIELD_DRIVER && f != PP_FIELD_OP && f != PP_FIELD_PROVIDER;
 }
 
 const char *pp_field_name(enum pp_field f)
@@ -127,7 +147,7 @@ int pp_field_number(enum pp_field f, const char *text, int64_t *ret)
 		return 0;
 	}
 	for (size_t i = 0; f == PP_FIELD_ERRNO && i < PP_ERRNO_WORDS; i++) {
-		if (strcmp(text, pp_errno_words[i].name) != 0)
+		if (!pp_errno_words[i].name || strcmp(text, pp_errno_words[i].name) != 0)
 			continue;
 		*ret = pp_errno_words[i].code;
 		return 0;
@@ -139,6 +159,22 @@ int pp_field_number(enum pp_field f, const char *text, int64_t *ret)
 		return 0;
 	}
 	return -EINVAL;
+}
+
+/* Name and texts of an errno, one after another; NULL past the last. */
+static const char *errno_spelling(int64_t value, unsigned int i)
+{
+	unsigned int n = 0;
+
+	for (size_t k = 0; k < PP_ERRNO_WORDS; k++) {
+		if (pp_errno_words[k].code != value)
+			continue;
+		if (pp_errno_words[k].name && n++ == i)
+			return pp_errno_words[k].name;
+		if (n++ == i)
+			return pp_errno_words[k].text;
+	}
+	return NULL;
 }
 
 const char *pp_field_spelling(enum pp_field f, int64_t value, unsigned int i, char buf[64])
@@ -154,8 +190,5 @@ const char *pp_field_spelling(enum pp_field f, int64_t value, unsigned int i, ch
 		return i == 1 ? pp_status_words[value].name : pp_status_words[value].text;
 	if (f == PP_FIELD_STATUS && i == 3)
 		return syndrome_spelling(value, buf);
-	for (size_t k = 0; f == PP_FIELD_ERRNO && i <= 2 && k < PP_ERRNO_WORDS; k++)
-		if (pp_errno_words[k].code == value)
-			return i == 1 ? pp_errno_words[k].name : pp_errno_words[k].text;
-	return NULL;
+	return f == PP_FIELD_ERRNO ? errno_spelling(value, i - 1) : NULL;
 }

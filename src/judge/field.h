@@ -21,6 +21,8 @@ enum pp_field {
 	PP_FIELD_XID,
 	PP_FIELD_ENV,	 /* "NAME:VALUE" of a setting */
 	PP_FIELD_DRIVER, /* kernel driver of a user-space provider that is named */
+	PP_FIELD_OP,	 /* what was attempted, named or described: reg_mr, create_qp, modify_qp */
+	PP_FIELD_PROVIDER, /* whose device is named: mlx5, efa, bnxt_re, ionic */
 	PP_FIELDS
 };
 
@@ -35,6 +37,8 @@ struct pp_fields {
 void pp_fields_read(const char *text, size_t len, struct pp_fields *ret);
 
 bool pp_field_is_word(enum pp_field f);
+/* Whether a value stands in the line as it is written in a rule (or in a known spelling). */
+bool pp_field_is_literal(enum pp_field f);
 const char *pp_field_name(enum pp_field f);
 int pp_field_parse(const char *name, size_t len, enum pp_field *ret); /* -EINVAL */
 

@@ -30,7 +30,7 @@ static void add_number(struct pp_fields *f, enum pp_field which, int64_t value)
 		f->numbers[which][f->n[which]++] = value;
 }
 
-static void add_word(struct pp_fields *f, enum pp_field which, const char *word, size_t len)
+void pp_fields_add_word(struct pp_fields *f, enum pp_field which, const char *word, size_t len)
 {
 	char *to;
 
@@ -187,12 +187,13 @@ static void read_errno(const struct line *l)
 	int64_t value;
 
 	for (size_t i = 0; i < PP_ERRNO_WORDS; i++) {
+		const char *upper = pp_errno_words[i].name;
 		size_t n = 0;
 
-		for (; pp_errno_words[i].name[n]; n++)
-			name[n] = (char)tolower((unsigned char)pp_errno_words[i].name[n]);
+		for (; upper && upper[n]; n++)
+			name[n] = (char)tolower((unsigned char)upper[n]);
 		name[n] = '\0';
-		if (has(l, pp_errno_words[i].text) || has_word(l, name))
+		if (has(l, pp_errno_words[i].text) || (n && has_word(l, name)))
 			add_number(l->ret, PP_FIELD_ERRNO, pp_errno_words[i].code);
 	}
 	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++) {
@@ -279,7 +280,7 @@ static void read_setting(const struct line *l, const char *name, size_t len)
 		written = snprintf(pair, sizeof(pair), "%.*s:%.*s", (int)len, name,
 				   (int)(stop - at < 100 ? stop - at : 100), at);
 		if (written > 0)
-			add_word(l->ret, PP_FIELD_ENV, pair, strlen(pair));
+			pp_fields_add_word(l->ret, PP_FIELD_ENV, pair, strlen(pair));
 		return;
 	}
 }
@@ -311,7 +312,7 @@ static void read_words(const struct line *l)
 		for (start = p; p < end && is_name(*p); p++)
 			;
 		if (is_call(start, (size_t)(p - start)))
-			add_word(l->ret, PP_FIELD_CALL, start, (size_t)(p - start));
+			pp_fields_add_word(l->ret, PP_FIELD_CALL, start, (size_t)(p - start));
 		else if (is_setting(start, (size_t)(p - start)))
 			read_setting(l, start, (size_t)(p - start));
 	}
@@ -345,8 +346,8 @@ static void read_driver(const struct line *l)
 			if (strlen(providers[i].provider) != (size_t)(stop - at) ||
 			    memcmp(at, providers[i].provider, (size_t)(stop - at)) != 0)
 				continue;
-			add_word(l->ret, PP_FIELD_DRIVER, providers[i].driver,
-				 strlen(providers[i].driver));
+			pp_fields_add_word(l->ret, PP_FIELD_DRIVER, providers[i].driver,
+					   strlen(providers[i].driver));
 			return;
 		}
 	}
@@ -378,4 +379,6 @@ void pp_fields_read(const char *text, size_t len, struct pp_fields *ret)
 	read_xid(&l);
 	read_words(&l);
 	read_driver(&l);
+	pp_field_read_operations(lower, l.lower_len, ret);
+	pp_field_read_providers(lower, l.lower_len, ret);
 }

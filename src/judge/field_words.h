@@ -7,11 +7,12 @@
 
 #include "judge/field.h"
 
-enum { PP_ERRNO_WORDS = 25, PP_STATUS_WORDS = 14 };
+enum { PP_ERRNO_WORDS = 40, PP_STATUS_WORDS = 14 };
 
+/* One errno may have several rows: kmod, for one, has words of its own. */
 struct pp_errno_word {
 	int code;
-	const char *name, *text; /* text in lower case */
+	const char *name, *text; /* name: NULL in all rows but the first; text in lower case */
 };
 
 struct pp_status_word {
@@ -23,5 +24,11 @@ extern const struct pp_errno_word pp_errno_words[PP_ERRNO_WORDS];
 int64_t pp_field_syndrome_status(int64_t syndrome);
 
 extern const struct pp_status_word pp_status_words[PP_STATUS_WORDS]; /* by status */
+
+void pp_fields_add_word(struct pp_fields *f, enum pp_field which, const char *word, size_t len);
+
+/* @lower: the line in lower case, blanks folded. Calls of @ret have been read. */
+void pp_field_read_operations(const char *lower, size_t len, struct pp_fields *ret);
+void pp_field_read_providers(const char *lower, size_t len, struct pp_fields *ret);
 
 #endif

@@ -82,7 +82,7 @@ static int add_alternative(struct parser *p, const struct pp_term *t, const char
 		return add_literal(p, text);
 	if (!pp_field_is_word(t->field))
 		return add_number(p, t->field, text);
-	return t->field == PP_FIELD_DRIVER ? 0 : add_glob(p, text);
+	return pp_field_is_literal(t->field) ? add_glob(p, text) : 0;
 }
 
 /* "a|b|c" */
