@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peerpath explain: text of a log, or words on the command line, to causes. Read-only: facts come
- * from the collectors, no command is run.
+ * from the collectors; --check also runs the deciding commands that only read.
  */
 #include "cli/explain.h"
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/explain_nccl.h"
+#include "cli/explain_run.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "base/banned.h"
@@ -134,7 +135,8 @@ static bool asks_facts(const struct pp_explanation *x)
 	for (size_t i = 0; i < x->n; i++) {
 		const struct pp_known *k = x->list[i].known;
 
-		if (k->rule.n_when + k->rule.n_unless + k->n_templates + k->rule.n_show)
+		if (k->rule.n_when + k->rule.n_unless + k->n_templates + k->rule.n_show +
+		    k->n_ranges)
 			return true;
 	}
 	return false;
@@ -150,7 +152,7 @@ static int narrow(struct explaining *e, struct pp_explain_page *page)
 	if (pp_args_has(e->args, "no-node"))
 		return pp_session_open_output(e->args, &e->s);
 	page->facts_name = "none are needed";
-	if (!told && !asks_facts(&e->x))
+	if (!told && !pp_args_has(e->args, "check") && !asks_facts(&e->x))
 		return pp_session_open_output(e->args, &e->s);
 	code = pp_session_open(e->args, false, &e->s);
 	if (code)
@@ -164,7 +166,35 @@ static int narrow(struct explaining *e, struct pp_explain_page *page)
 	}
 	page->facts = &e->s.node->facts;
 	pp_explanation_done(&e->x);
+	if (pp_args_has(e->args, "here"))
+		pp_explain_here(e->reader);
 	return pp_explain_finish(e->reader, page->facts, &e->x) ? PP_EXIT_INTERNAL : 0;
+}
+
+/* What the commands of the first diagnoses say. */
+static void write_answers(struct pp_json *j, const struct pp_explain_page *page)
+{
+	const struct pp_explanation *x = page->x;
+	struct pp_run run;
+
+	pp_json_array(j, "checks");
+	for (size_t i = 0; i < x->n && (page->all || i < PP_EXPLAIN_FULL); i++) {
+		const struct pp_rule *rule = &x->list[i].known->rule;
+
+		run = (struct pp_run){.why_not = page->no_run};
+		if (!page->no_run)
+			pp_run(rule->next, &run);
+		pp_json_object(j, NULL);
+		pp_json_str(j, "rule", rule->id);
+		pp_json_str(j, "command", rule->next);
+		pp_json_bool(j, "ran", run.ran);
+		pp_json_str(j, "why_not", run.why_not);
+		if (run.ran)
+			pp_json_i64(j, "exit", run.status);
+		pp_json_str(j, "output", run.ran ? run.output : NULL);
+		pp_json_end_object(j);
+	}
+	pp_json_end_array(j);
 }
 
 static int write_all(struct explaining *e, struct pp_explain_page *page)
@@ -174,6 +204,11 @@ static int write_all(struct explaining *e, struct pp_explain_page *page)
 	page->x = &e->x;
 	page->policy = e->policy;
 	page->checks = pp_args_has(e->args, "check");
+	page->no_run = !page->checks ? "--check was not given"
+		       : pp_args_has(e->args, "replay") || pp_args_has(e->args, "root")
+			       ? "the facts are not of this machine as it runs"
+		       : page->facts ? NULL
+				     : "this machine is not the one that the text is from";
 	page->all = pp_args_has(e->args, "all");
 	page->one_line = e->x.lines <= 1;
 	pp_out_limit_width(o, 80);
@@ -182,6 +217,8 @@ static int write_all(struct explaining *e, struct pp_explain_page *page)
 		pp_out_str(o, "facts", NULL, page->facts_name);
 		pp_out_bool(o, "facts_used", NULL, page->facts != NULL);
 		pp_explanation_write(pp_out_json(o), &e->x, page->facts, e->policy);
+		if (page->checks)
+			write_answers(pp_out_json(o), page);
 		return pp_explain_nccl_show(&e->nccl, o);
 	}
 	pp_explain_text(o, page);
@@ -221,10 +258,10 @@ int pp_cmd_explain(const struct pp_args *args)
 	int code;
 
 	if (pp_args_has(args, "no-node") &&
-	    (pp_args_has(args, "check") || pp_args_has(args, "replay") ||
-	     pp_args_has(args, "root")))
+	    (pp_args_has(args, "check") || pp_args_has(args, "here") ||
+	     pp_args_has(args, "replay") || pp_args_has(args, "root")))
 		return pp_complain(args, PP_EXIT_USAGE,
-				   "--no-node excludes --check, --replay and --root");
+				   "--no-node excludes --check, --here, --replay and --root");
 	pp_interrupt_catch();
 	code = explain(&e);
 	pp_explanation_done(&e.x);

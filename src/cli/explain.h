@@ -14,10 +14,13 @@ struct pp_explain_page {
 	const struct pp_facts *facts; /* NULL: none were used */
 	const char *facts_name;	      /* whose, or why none; never NULL */
 	const struct pp_policy *policy;
-	bool checks;   /* show what the facts say to each condition */
-	bool all;      /* every diagnosis in full */
-	bool one_line; /* the text is one line: its number says nothing */
+	bool checks;	    /* show what the facts say, and run the commands that decide */
+	const char *no_run; /* why no command is run; NULL: those that are safe are */
+	bool all;	    /* every diagnosis in full */
+	bool one_line;	    /* the text is one line: its number says nothing */
 };
+
+enum { PP_EXPLAIN_FULL = 3 }; /* diagnoses in full, unless all are */
 
 void pp_explain_text(struct pp_out *o, const struct pp_explain_page *p);
 

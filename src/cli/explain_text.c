@@ -4,9 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/explain_run.h"
 #include "base/banned.h"
 
-enum { INDENT = 12, IN_FULL = 3, SHORT_TEXT = 20 };
+enum { INDENT = 12, SHORT_TEXT = 20, OUTPUT_LINES = 8 };
 
 static void row(struct pp_out *o, const char *label, const char *text)
 {
@@ -73,6 +74,50 @@ static void checks(struct pp_out *o, const struct pp_explain_page *p, const stru
 	}
 }
 
+/* The releases in which it happens, and what the text or the node says of them. */
+static void ranges(struct pp_out *o, const struct pp_explain_page *p, const struct pp_known *k)
+{
+	for (unsigned int i = 0; i < k->n_ranges; i++) {
+		const struct pp_range *r = &k->ranges[i];
+		const char *version = NULL, *from, *name = pp_component_name(r->component);
+
+		from = pp_component_version(p->x->components, p->facts, r->component, &version);
+		if (from)
+			pp_out_para(o, INDENT, "   %-8s %s %s %s: the %s says %s",
+				    i ? "" : "versions", name, pp_range_op(r), r->version, from,
+				    version);
+		else
+			pp_out_para(o, INDENT, "   %-8s %s %s %s: not stated here",
+				    i ? "" : "versions", name, pp_range_op(r), r->version);
+	}
+}
+
+/* What the command that decides says here, or why it was not run. */
+static void answer(struct pp_out *o, const struct pp_explain_page *p, const char *command)
+{
+	char *at, *end;
+	struct pp_run run;
+
+	run.why_not = p->no_run;
+	if (!p->no_run)
+		pp_run(command, &run);
+	if (run.why_not) {
+		pp_out_para(o, INDENT, "   %-8s not run: %s", "", run.why_not);
+		return;
+	}
+	if (!*run.output)
+		pp_out_para(o, INDENT, "   %-8s (it prints nothing)", "says");
+	at = run.output;
+	for (unsigned int n = 0; *at && n < OUTPUT_LINES; n++, at = end) {
+		end = at + strcspn(at, "\n");
+		if (*end)
+			*end++ = '\0';
+		pp_out_para(o, INDENT + 2, "   %-8s %.200s", n ? "" : "says", at);
+	}
+	if (*at || run.cut)
+		pp_out_para(o, INDENT, "   %-8s ...", "");
+}
+
 static const char *word(const struct pp_diagnosis *d)
 {
 	if (d->known->kind == PP_KNOWN_HARMLESS)
@@ -98,9 +143,12 @@ static void in_full(struct pp_out *o, const struct pp_explain_page *p, const str
 	if (d->caused)
 		pp_out_para(o, INDENT, "   %-8s %s", "follows", d->caused->rule.title);
 	row(o, "why", k->rule.cause);
+	ranges(o, p, k);
 	checks(o, p, d);
 	row(o, "decide", k->rule.decide);
 	pp_out_para(o, INDENT + 2, "   %-8s $ %s", "", k->rule.next);
+	if (p->checks)
+		answer(o, p, k->rule.next);
 	row(o, "control", k->control);
 	if (blocked)
 		pp_out_para(o, INDENT, "   %-8s blocked by site policy: %s", "fix", blocked);
@@ -171,7 +219,7 @@ void pp_explain_text(struct pp_out *o, const struct pp_explain_page *p)
 {
 	const struct pp_explanation *x = p->x;
 	bool quiet = !x->n || only_harmless(x), more = false;
-	size_t full = p->all ? x->n : quiet ? 0 : IN_FULL;
+	size_t full = p->all ? x->n : quiet ? 0 : PP_EXPLAIN_FULL;
 
 	if (quiet)
 		nothing(o, p);

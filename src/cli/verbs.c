@@ -86,7 +86,8 @@ static const struct pp_option check_options[] = {
 };
 
 static const struct pp_option explain_options[] = {
-	{"check", 0, NULL, "show what each fact that was looked at says", NULL},
+	{"check", 0, NULL, "show what the facts say, run checks that only read", NULL},
+	{"here", 0, NULL, "this process has the failing one's limits and settings", NULL},
 	{"no-node", 0, NULL, "judge by the text alone", NULL},
 	{"all", 'a', NULL, "every cause in full, not the first three", NULL},
 	{"rules", 0, "DIR", "take known problems from DIR alone", NULL},
@@ -146,7 +147,8 @@ const struct pp_verb pp_verbs[] = {
 	{"explain", "[FILE...|WORDS...]", "error text -> cause, how to decide, fix",
 	 "Reads a log (files, or standard input) or words such as: errno 524 from\n"
 	 "ibv_reg_dmabuf_mr. Names known problems, the most certain first, each with the check\n"
-	 "that decides, the fix and its reverse. Facts of this node narrow it; nothing is run.",
+	 "that decides, the fix and its reverse. Facts of this node narrow it; nothing is\n"
+	 "changed, and a command is run only by --check, where it only reads.",
 	 "0 nothing or only harmless lines found, 1 a known problem found, 2 not "
 	 "known: no rule fits, or lines that read like errors are not explained",
 	 explain_options, pp_common_options, NULL, 0, 4096, pp_cmd_explain},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "judge/derived.h"
+#include "judge/derived_measured.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -12,14 +12,14 @@
 #include "base/parse.h"
 #include "base/banned.h"
 
-enum { MTU, VERSION, GID, PRIORITY };
 enum { WORD = 64, WORDS = 12 };
 
 static const char *const watched[] = {"active_mtu", "active mtu", "nccl version", "ffff:", "_prio"};
 
 const char *pp_derived_word(unsigned int i)
 {
-	return i < PP_ARRAY_LEN(watched) ? watched[i] : NULL;
+	return i < PP_ARRAY_LEN(watched) ? watched[i]
+					 : pp_derived_measured_word(i - PP_ARRAY_LEN(watched));
 }
 
 void pp_derived_init(struct pp_derived *d)
@@ -29,10 +29,8 @@ void pp_derived_init(struct pp_derived *d)
 		d->first[0][i] = d->first[1][i] = -1;
 }
 
-static void say(struct pp_derived *d, unsigned int which, uint64_t line, const char *fmt, ...)
-	PP_PRINTF(4, 5);
-
-static void say(struct pp_derived *d, unsigned int which, uint64_t line, const char *fmt, ...)
+void pp_derived_say(struct pp_derived *d, enum pp_derived_which which, uint64_t line,
+		    const char *fmt, ...)
 {
 	va_list ap;
 
@@ -44,15 +42,14 @@ static void say(struct pp_derived *d, unsigned int which, uint64_t line, const c
 	d->line[which] = line;
 }
 
-static const char *behind(const char *text, size_t len, const char *word)
+const char *pp_derived_behind(const char *text, size_t len, const char *word)
 {
 	const char *at = memmem(text, len, word, strlen(word));
 
 	return at ? at + strlen(word) : NULL;
 }
 
-/* The next number of at most 18 digits; -1 when none follows within 8 bytes and blanks. */
-static int64_t number(const char **p, const char *end)
+int64_t pp_derived_number(const char **p, const char *end)
 {
 	int64_t value = 0;
 	int n = 0;
@@ -69,26 +66,27 @@ static int64_t number(const char **p, const char *end)
 
 static void read_mtu(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
-	const char *at = behind(text, len, "active_mtu"), *end = text + len;
+	const char *at = pp_derived_behind(text, len, "active_mtu"), *end = text + len;
 	int64_t mtu;
 
 	if (!at)
-		at = behind(text, len, "active mtu");
+		at = pp_derived_behind(text, len, "active mtu");
 	if (!at)
 		return;
-	mtu = number(&at, end);
+	mtu = pp_derived_number(&at, end);
 	if (mtu < 256 || mtu > 9000)
 		return;
 	if (!d->mtu[0])
 		d->mtu[0] = mtu;
 	if (d->mtu[0] == mtu)
 		return;
-	say(d, MTU, line, "peerpath: active MTU differs: %" PRId64 " and %" PRId64, d->mtu[0], mtu);
+	pp_derived_say(d, PP_DERIVED_MTU, line,
+		       "peerpath: active MTU differs: %" PRId64 " and %" PRId64, d->mtu[0], mtu);
 }
 
 static void read_version(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
-	const char *at = behind(text, len, "NCCL version "), *end = text + len;
+	const char *at = pp_derived_behind(text, len, "NCCL version "), *end = text + len;
 	char version[PP_DERIVED_VERSION];
 	size_t n = 0;
 
@@ -102,7 +100,8 @@ static void read_version(struct pp_derived *d, const char *text, size_t len, uin
 		memcpy(d->version[0], version, sizeof(version));
 	if (!strcmp(d->version[0], version))
 		return;
-	say(d, VERSION, line, "peerpath: NCCL version differs: %s and %s", d->version[0], version);
+	pp_derived_say(d, PP_DERIVED_VERSION_DIFFERS, line,
+		       "peerpath: NCCL version differs: %s and %s", d->version[0], version);
 }
 
 /* Cuts a line into words; returns their number. */
@@ -142,8 +141,9 @@ static void read_gid(struct pp_derived *d, const char *text, size_t len, uint64_
 		if (strcmp(d->gids[i].key, key) != 0)
 			continue;
 		if (d->gids[i].index != index)
-			say(d, GID, line, "peerpath: GID moved: %s %s from index %u to %u",
-			    words[3], type, d->gids[i].index, (unsigned int)index);
+			pp_derived_say(d, PP_DERIVED_GID, line,
+				       "peerpath: GID moved: %s %s from index %u to %u", words[3],
+				       type, d->gids[i].index, (unsigned int)index);
 		return;
 	}
 	if (d->n_gids == PP_DERIVED_GIDS)
@@ -176,14 +176,14 @@ static void read_priority(struct pp_derived *d, const char *text, size_t len, ui
 	int64_t value;
 
 	for (unsigned int way = 0; way < 2; way++) {
-		at = behind(text, len, words[way]);
+		at = pp_derived_behind(text, len, words[way]);
 		if (!at || at == end || *at < '0' || *at > '7')
 			continue;
 		priority = (unsigned int)(*at++ - '0');
 		if (end - at < 8 || memcmp(at, "_packets", 8) != 0)
 			continue;
 		at += 8;
-		for (unsigned int i = 0; i < 2 && (value = number(&at, end)) >= 0; i++) {
+		for (unsigned int i = 0; i < 2 && (value = pp_derived_number(&at, end)) >= 0; i++) {
 			if (d->first[way][priority] < 0)
 				d->first[way][priority] = value;
 			d->last[way][priority] = value;
@@ -194,9 +194,10 @@ static void read_priority(struct pp_derived *d, const char *text, size_t len, ui
 	for (priority = 1; priority < 8; priority++)
 		if (grown(d, 1, priority) > 10000 && grown(d, 0, 0) > grown(d, 1, priority) / 10 &&
 		    grown(d, 0, priority) < grown(d, 0, 0) / 10)
-			say(d, PRIORITY, line,
-			    "peerpath: receive in priority 0 while sending in priority %u",
-			    priority);
+			pp_derived_say(
+				d, PP_DERIVED_PRIORITY, line,
+				"peerpath: receive in priority 0 while sending in priority %u",
+				priority);
 }
 
 void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_t line)
@@ -205,6 +206,7 @@ void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_
 	read_version(d, text, len, line);
 	read_gid(d, text, len, line);
 	read_priority(d, text, len, line);
+	pp_derived_read_measured(d, text, len, line);
 }
 
 const char *pp_derived_sentence(const struct pp_derived *d, unsigned int i, uint64_t *ret_line)

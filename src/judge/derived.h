@@ -7,14 +7,24 @@
  *   peerpath: NCCL version differs: 2.19.3 and 2.20.5
  *   peerpath: GID moved: ::ffff:192.0.2.5 v2 from index 3 to 8
  *   peerpath: receive in priority 0 while sending in priority 3
+ *   peerpath: UCX can register this kind of memory (or: can not)
+ *   peerpath: counter local_ack_timeout_err grew by 17
+ *   peerpath: GPU bandwidth is 0.47 of host bandwidth
  */
 #ifndef PP_JUDGE_DERIVED_H
 #define PP_JUDGE_DERIVED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
+enum { PP_DERIVED_SENTENCES = 8, PP_DERIVED_COUNTERS = 128 };
+
+struct pp_derived_counter {
+	char key[96]; /* what stands before it in its line, and its name */
+	int64_t first;
+};
 
 struct pp_derived_gid {
 	char key[120]; /* device, port, GID, type */
@@ -27,8 +37,14 @@ struct pp_derived {
 	struct pp_derived_gid gids[PP_DERIVED_GIDS];
 	unsigned int n_gids;
 	int64_t first[2][8], last[2][8]; /* rx, tx by priority: packets; -1 not seen */
-	uint64_t line[4];		 /* of each sentence: the line that completed it */
-	char sentence[4][PP_DERIVED_SENTENCE];
+	struct pp_derived_counter counters[PP_DERIVED_COUNTERS];
+	unsigned int n_counters;
+	bool gpu_test;	   /* the perftest run that is being read uses GPU memory */
+	bool in_table;	   /* of its results */
+	int64_t bytes[2];  /* host, GPU: size of the last row; 0 none */
+	double average[2]; /* its average bandwidth, in whatever unit the table has */
+	uint64_t line[PP_DERIVED_SENTENCES]; /* of each: the line that completed it; 0 none */
+	char sentence[PP_DERIVED_SENTENCES][PP_DERIVED_SENTENCE];
 };
 
 void pp_derived_init(struct pp_derived *d);
@@ -37,7 +53,8 @@ void pp_derived_init(struct pp_derived *d);
 const char *pp_derived_word(unsigned int i);
 void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_t line);
 
-/* Sentence @i (0 to 3) and the line that completed it; NULL when it does not hold. */
+/* Sentence @i of PP_DERIVED_SENTENCES and the line that completed it; NULL when it does not hold.
+ */
 const char *pp_derived_sentence(const struct pp_derived *d, unsigned int i, uint64_t *ret_line);
 
 #endif

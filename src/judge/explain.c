@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/derived_measured.h"
 #include "base/compiler.h"
 #include "base/banned.h"
 
@@ -168,10 +169,11 @@ static void complain(struct pp_explain *e, const struct pp_line *line, uint64_t 
 
 static void read_derived(struct pp_explain *e, const struct pp_line *line, uint64_t number)
 {
-	for (unsigned int i = 0; i < PP_KNOWN_WATCHED && pp_derived_word(i); i++) {
+	for (unsigned int i = 0; i < e->known->n_watched; i++) {
 		if (!pp_hits_have(line->hits, e->known->watched[i]))
 			continue;
 		pp_derived_read(&e->derived, line->text, line->len, number);
+		pp_components_read(&e->components, line->text, line->len, number);
 		return;
 	}
 }
@@ -185,6 +187,8 @@ static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 	bool stamped = false;
 
 	e->n_lines = number;
+	if (e->derived.in_table)
+		pp_derived_read_measured(&e->derived, text, len, number);
 	if (!pp_automaton_scan(e->known->automaton, text, len, e->hits))
 		return;
 	e->tested++;
@@ -212,6 +216,11 @@ static void end_text(struct pp_explain *e)
 			on_line(e, sentence, strlen(sentence), line);
 	}
 	e->n_lines = lines;
+}
+
+void pp_explain_here(struct pp_explain *e)
+{
+	e->here = true;
 }
 
 static bool still_there(const struct pp_explanation *x, const struct pp_known *k)
@@ -265,6 +274,8 @@ int pp_explain_finish(struct pp_explain *e, const struct pp_facts *facts,
 	x.n = kept;
 	x.lines = e->n_lines;
 	x.bytes = e->n_bytes;
+	x.components = &e->components;
+	x.here = e->here;
 	*ret = x;
 	return 0;
 }

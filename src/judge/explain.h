@@ -50,7 +50,12 @@ struct pp_explanation {
 	struct pp_seen_line unexplained[PP_UNEXPLAINED]; /* complaints that nothing fits */
 	unsigned int n_unexplained;
 	uint64_t unexplained_lines;
+	bool here;				/* as pp_explain_here() */
+	const struct pp_components *components; /* versions that the text states; borrowed */
 };
+
+/* The facts are those of the failing process too: its limits, environment, libraries. */
+void pp_explain_here(struct pp_explain *e);
 
 /*
  * Ends the text. @facts NULL: nothing is known of the node. Borrows from @e and @facts. -ENOMEM.

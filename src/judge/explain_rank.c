@@ -99,11 +99,67 @@ static enum pp_truth template_holds(const char *text, const char *driver, enum p
 	return truth;
 }
 
+/*
+ * Facts that may be others where the text was written. The kernel log loses its past at a reboot;
+ * limits, environment and library path are those of this process, not of the one that failed.
+ * They can support a cause; they cannot rule it out.
+ */
+static bool may_differ(const struct pp_explain *e, enum pp_fact_id fact)
+{
+	static const char *const of_process[] = {"limits.", "nccl.",	   "torch.",
+						 "ucx.",    "libfabric.",  "libibverbs.",
+						 "cuda.",   "environment", "hca.uverbs_access"};
+	const char *key = pp_fact_table[fact].key;
+
+	if (!strncmp(key, "kmsg.", 5))
+		return true;
+	for (size_t i = 0; !e->here && i < PP_ARRAY_LEN(of_process); i++)
+		if (!strncmp(key, of_process[i], strlen(of_process[i])))
+			return true;
+	return false;
+}
+
+/* One condition of either kind as truth for the cause; *against when a weak fact denies it. */
+static enum pp_truth condition_agrees(const struct pp_explain *e, const struct pp_condition *c,
+				      bool excludes, const struct pp_facts *facts,
+				      const struct pp_object *o, bool *against)
+{
+	enum pp_truth truth = pp_condition_test(c, facts, o, NULL);
+
+	if (truth == PP_OPEN)
+		return PP_OPEN;
+	if ((truth == PP_TRUE) != excludes)
+		return PP_TRUE;
+	if (!may_differ(e, c->fact))
+		return PP_FALSE;
+	*against = true;
+	return PP_OPEN;
+}
+
+static enum pp_truth conditions_agree(const struct pp_explain *e, const struct pp_rule *rule,
+				      const struct pp_facts *facts, const struct pp_object *o,
+				      bool *against)
+{
+	enum pp_truth all = PP_TRUE, one;
+
+	for (unsigned int i = 0; i < rule->n_when + rule->n_unless && all != PP_FALSE; i++) {
+		bool excludes = i >= rule->n_when;
+
+		one = condition_agrees(e,
+				       excludes ? &rule->unless[i - rule->n_when] : &rule->when[i],
+				       excludes, facts, o, against);
+		if (one != PP_TRUE)
+			all = one;
+	}
+	return all;
+}
+
 static enum pp_truth object_agrees(const struct pp_explain *e, const struct pp_known *k,
-				   const struct pp_facts *facts, const struct pp_object *o)
+				   const struct pp_facts *facts, const struct pp_object *o,
+				   bool *against)
 {
 	const char *driver = e->driver[k - e->known->list];
-	enum pp_truth truth = pp_rule_test(&k->rule, facts, o, NULL, 0, NULL), one;
+	enum pp_truth truth = conditions_agree(e, &k->rule, facts, o, against), one;
 
 	for (unsigned int i = 0; i < k->n_templates && truth != PP_FALSE; i++) {
 		one = template_holds(k->templates[i], driver, k->rule.scope, facts, o);
@@ -120,27 +176,57 @@ static enum pp_truth object_agrees(const struct pp_explain *e, const struct pp_k
  * needs one object that agrees.
  */
 static enum pp_truth facts_agree(const struct pp_explain *e, const struct pp_known *k,
-				 const struct pp_facts *facts, const struct pp_object **ret_of)
+				 const struct pp_facts *facts, const struct pp_object **ret_of,
+				 bool *ret_against)
 {
 	const struct pp_object *o = NULL;
 	enum pp_truth best = PP_FALSE, one;
 	bool any = false;
 
 	*ret_of = NULL;
+	*ret_against = false;
 	if (!facts || k->rule.n_when + k->rule.n_unless + k->n_templates == 0)
 		return PP_OPEN;
 	while ((o = pp_object_next(facts, k->rule.scope, o))) {
-		one = object_agrees(e, k, facts, o);
+		bool against = false;
+
+		one = object_agrees(e, k, facts, o, &against);
 		any = true;
 		if (k->n_templates && one == PP_FALSE)
 			return PP_FALSE;
 		if (one == PP_TRUE || (one == PP_OPEN && best == PP_FALSE)) {
 			if (best != PP_TRUE)
 				*ret_of = o;
+			*ret_against = against;
 			best = one;
 		}
 	}
 	return any ? best : PP_OPEN;
+}
+
+static enum pp_truth ranges_agree(const struct pp_explain *e, const struct pp_known *k,
+				  const struct pp_facts *facts)
+{
+	enum pp_truth all = PP_TRUE, one;
+
+	for (unsigned int i = 0; i < k->n_ranges && all != PP_FALSE; i++) {
+		one = pp_range_test(&k->ranges[i], &e->components, facts, e->here);
+		if (one != PP_TRUE)
+			all = one;
+	}
+	return k->n_ranges ? all : PP_OPEN;
+}
+
+/* A problem without facts is decided by its versions alone, and the other way round. */
+static enum pp_truth both(enum pp_truth facts, enum pp_truth ranges, const struct pp_known *k)
+{
+	bool has_facts = k->rule.n_when + k->rule.n_unless + k->n_templates != 0;
+
+	if (facts == PP_FALSE || ranges == PP_FALSE)
+		return PP_FALSE;
+	if (!k->n_ranges)
+		return facts;
+	return ranges == PP_TRUE && (facts == PP_TRUE || !has_facts) ? PP_TRUE : PP_OPEN;
 }
 
 bool pp_explain_candidate(const struct pp_explain *e, const struct pp_known *k,
@@ -148,14 +234,17 @@ bool pp_explain_candidate(const struct pp_explain *e, const struct pp_known *k,
 {
 	struct pp_diagnosis d = {.known = k, .certainty = k->alone};
 	unsigned int hints;
+	bool against;
 
 	if (!text_holds(e, k, &d, &hints))
 		return false;
-	d.facts = facts_agree(e, k, facts, &d.of);
+	d.facts = both(facts_agree(e, k, facts, &d.of, &against), ranges_agree(e, k, facts), k);
 	if (d.facts == PP_FALSE)
 		return false;
 	if (hints && k->hinted > d.certainty)
 		d.certainty = k->hinted;
+	if (d.facts == PP_OPEN && against)
+		d.certainty = PP_POSSIBLE;
 	if (d.facts == PP_TRUE) {
 		if (k->confirmed > d.certainty)
 			d.certainty = k->confirmed;

@@ -27,8 +27,9 @@ struct pp_explain {
 	unsigned int n_complaints;
 	uint64_t more_complaints; /* beyond those, with nothing that fits */
 	struct pp_derived derived;
+	struct pp_components components;
 	uint64_t n_lines, n_bytes, tested;
-	bool ended;
+	bool ended, here;
 };
 
 /* The candidates with their certainty, unranked; also called once per problem. */

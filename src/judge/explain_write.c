@@ -57,8 +57,31 @@ static void write_conditions(struct pp_json *j, const struct pp_diagnosis *d,
 	pp_json_end_array(j);
 }
 
-static void write_diagnosis(struct pp_json *j, const struct pp_diagnosis *d,
-			    const struct pp_facts *facts, const struct pp_policy *policy)
+static void write_ranges(struct pp_json *j, const struct pp_explanation *x,
+			 const struct pp_known *k, const struct pp_facts *facts)
+{
+	pp_json_array(j, "versions");
+	for (unsigned int i = 0; i < k->n_ranges; i++) {
+		const struct pp_range *r = &k->ranges[i];
+		const char *version = NULL, *from;
+
+		from = pp_component_version(x->components, facts, r->component, &version);
+		pp_json_object(j, NULL);
+		pp_json_str(j, "component", pp_component_name(r->component));
+		pp_json_str(j, "operator", pp_range_op(r));
+		pp_json_str(j, "than", r->version);
+		pp_json_str(j, "holds",
+			    truth_word(pp_range_test(r, x->components, facts, x->here)));
+		pp_json_str(j, "found", version);
+		pp_json_str(j, "found_in", from);
+		pp_json_end_object(j);
+	}
+	pp_json_end_array(j);
+}
+
+static void write_diagnosis(struct pp_json *j, const struct pp_explanation *x,
+			    const struct pp_diagnosis *d, const struct pp_facts *facts,
+			    const struct pp_policy *policy)
 {
 	const struct pp_known *k = d->known;
 
@@ -86,6 +109,7 @@ static void write_diagnosis(struct pp_json *j, const struct pp_diagnosis *d,
 		write_line(j, d->evidence[i]);
 	pp_json_end_array(j);
 	write_conditions(j, d, facts);
+	write_ranges(j, x, k, facts);
 	pp_json_end_object(j);
 }
 
@@ -94,7 +118,7 @@ void pp_explanation_write(struct pp_json *j, const struct pp_explanation *x,
 {
 	pp_json_array(j, "diagnoses");
 	for (size_t i = 0; i < x->n; i++)
-		write_diagnosis(j, &x->list[i], facts, policy);
+		write_diagnosis(j, x, &x->list[i], facts, policy);
 	pp_json_end_array(j);
 	pp_json_array(j, "recognised");
 	for (unsigned int i = 0; i < x->n_formats; i++)

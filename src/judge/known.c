@@ -164,6 +164,14 @@ static void put_anchor(struct pp_known_set *k, unsigned int literal, unsigned in
 	k->anchored[k->index[literal]++] = signature;
 }
 
+static int watch(struct pp_known_set *k, const char *word, struct pp_error *err)
+{
+	if (k->n_watched == PP_KNOWN_WATCHED)
+		return pp_error_set(err, -EFBIG, "more than %d words are watched for",
+				    PP_KNOWN_WATCHED);
+	return pp_automaton_add(k->automaton, word, &k->watched[k->n_watched++], err);
+}
+
 int pp_known_finish(struct pp_known_set *k, struct pp_error *err)
 {
 	size_t literals;
@@ -174,8 +182,10 @@ int pp_known_finish(struct pp_known_set *k, struct pp_error *err)
 		if (!r)
 			r = check_names(k, &k->list[i], k->list[i].follows, err);
 	}
-	for (unsigned int i = 0; !r && i < PP_KNOWN_WATCHED && pp_derived_word(i); i++)
-		r = pp_automaton_add(k->automaton, pp_derived_word(i), &k->watched[i], err);
+	for (unsigned int i = 0; !r && pp_derived_word(i); i++)
+		r = watch(k, pp_derived_word(i), err);
+	for (unsigned int i = 0; !r && pp_component_word(i); i++)
+		r = watch(k, pp_component_word(i), err);
 	literals = pp_automaton_literals(k->automaton);
 	if (!r)
 		r = pp_automaton_build(k->automaton, err);

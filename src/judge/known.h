@@ -9,6 +9,7 @@
 #ifndef PP_JUDGE_KNOWN_H
 #define PP_JUDGE_KNOWN_H
 
+#include "judge/component.h"
 #include "judge/rule.h"
 #include "judge/signature.h"
 
@@ -28,7 +29,7 @@ struct pp_clue {
 	unsigned int first, n; /* in the set's signatures */
 };
 
-enum { PP_KNOWN_CLUES = 16, PP_KNOWN_NAMES = 8, PP_KNOWN_WATCHED = 8 };
+enum { PP_KNOWN_CLUES = 16, PP_KNOWN_NAMES = 8, PP_KNOWN_WATCHED = 128 };
 
 struct pp_known {
 	struct pp_rule rule; /* when: requires; unless: excludes; verdict is not used */
@@ -45,6 +46,8 @@ struct pp_known {
 	const char *follows[PP_KNOWN_NAMES];	   /* ids of which it is a consequence */
 	const char *templates[PP_RULE_CONDITIONS]; /* conditions that name {driver}; excludes */
 	unsigned int n_templates;
+	struct pp_range ranges[PP_RANGES]; /* of versions: each is a condition */
+	unsigned int n_ranges;
 };
 
 struct pp_known_set {
@@ -56,8 +59,10 @@ struct pp_known_set {
 	size_t n_signatures, signature_cap;
 	struct pp_automaton *automaton;
 	/* By literal: signatures that are anchored on it, index[literal] .. index[literal + 1]. */
-	unsigned int *index, *anchored;		/* owned */
-	unsigned int watched[PP_KNOWN_WATCHED]; /* literals that derived signals look at */
+	unsigned int *index, *anchored; /* owned */
+	/* Literals of lines that are read beyond signatures. */
+	unsigned int watched[PP_KNOWN_WATCHED];
+	unsigned int n_watched;
 };
 
 enum { PP_KNOWN_MAX = 1024, PP_SIGNATURES_MAX = 8192 };

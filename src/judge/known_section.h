@@ -36,6 +36,7 @@ enum pp_known_key {
 	PP_KEY_HINT,
 	PP_KEY_REQUIRES,
 	PP_KEY_EXCLUDES,
+	PP_KEY_VERSIONS,
 	PP_KEY_SHOW,
 	PP_KEYS
 };

@@ -40,6 +40,7 @@ const struct pp_known_key_info pp_known_keys[PP_KEYS] = {
 	[PP_KEY_HINT] = {"hint", true, false},
 	[PP_KEY_REQUIRES] = {"requires", true, false},
 	[PP_KEY_EXCLUDES] = {"excludes", true, false},
+	[PP_KEY_VERSIONS] = {"versions", false, false},
 	[PP_KEY_SHOW] = {"show", false, false},
 };
 
@@ -226,6 +227,16 @@ static int take_conditions(struct pp_known_section *p, struct pp_known *k, enum 
 	return 0;
 }
 
+static int take_versions(struct pp_known_section *p, struct pp_known *k, struct pp_error *err)
+{
+	const char *value = pp_known_get(p, PP_KEY_VERSIONS);
+
+	for (unsigned int i = 0; value && i < p->n; i++)
+		if (p->list[i].key == PP_KEY_VERSIONS)
+			p->at = p->list[i].line;
+	return value ? pp_ranges_parse(value, k->ranges, &k->n_ranges, err) : 0;
+}
+
 static int take_show(struct pp_known_section *p, struct pp_known *k, struct pp_error *err)
 {
 	const char *at = pp_known_get(p, PP_KEY_SHOW);
@@ -309,5 +320,7 @@ int pp_known_take(struct pp_known_section *p, struct pp_known *k, struct pp_erro
 		r = take_conditions(p, k, PP_KEY_REQUIRES, &k->rule.when, &k->rule.n_when, err);
 	if (!r)
 		r = take_conditions(p, k, PP_KEY_EXCLUDES, &k->rule.unless, &k->rule.n_unless, err);
+	if (!r)
+		r = take_versions(p, k, err);
 	return r ? r : take_show(p, k, err);
 }

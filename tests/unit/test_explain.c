@@ -260,10 +260,14 @@ static void test_unknown_keeps_open(void **state)
 	machine_done(&m);
 }
 
-/* The limit of this process is unlimited: what remains is no memlock problem. */
+/*
+ * The limit of this process is unlimited: it speaks against memlock where this process stands for
+ * the failing one, and only weakens it else (a job has slurmd's limit, not the login shell's).
+ */
 static void test_excludes(void **state)
 {
 	static const char text[] = "ibv_reg_mr failed with error Cannot allocate memory\n";
+	const struct pp_diagnosis *d;
 	struct machine m;
 	struct reading r;
 
@@ -273,7 +277,29 @@ static void test_excludes(void **state)
 	done(&r);
 	machine_set(&m, "limits.memlock_bytes", "-1");
 	explain(*state, text, &m.facts, &r);
+	d = find(&r, "memlock-small");
+	assert_true(d && d->certainty == PP_POSSIBLE);
+	done(&r);
+	assert_int_equal(pp_explain_new(*state, &r.e), 0);
+	pp_explain_here(r.e);
+	pp_explain_push(r.e, text, strlen(text));
+	assert_int_equal(pp_explain_finish(r.e, &m.facts, &r.x), 0);
 	assert_null(find(&r, "memlock-small"));
+	done(&r);
+	machine_done(&m);
+}
+
+/* A kernel log that is whole and has no Xid is of this boot; the text may be of the one before. */
+static void test_old_text(void **state)
+{
+	static const char text[] = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n";
+	struct machine m;
+	struct reading r;
+
+	machine_init(&m);
+	machine_set(&m, "kmsg.xid", "31");
+	explain(*state, text, &m.facts, &r);
+	assert_string_equal(first(&r), "xid-79");
 	done(&r);
 	machine_done(&m);
 }
@@ -448,6 +474,141 @@ static void test_fields(void **state)
 	free(f);
 }
 
+static bool has_word(const struct pp_fields *f, enum pp_field which, const char *word)
+{
+	for (unsigned int i = 0; i < f->n[which]; i++)
+		if (!strcmp(f->words[which][i], word))
+			return true;
+	return false;
+}
+
+/* What was attempted, and on whose device, in the wording of several tools. */
+static void test_operations(void **state)
+{
+	static const struct {
+		const char *text, *op, *provider; /* NULL: none */
+	} rows[] = {
+		{"ibv_create_qp failed", "create_qp", NULL},
+		{"Couldn't create QP", "create_qp", NULL},
+		{"failed to create extended queue pair (QP) on rdmap79s0", "create_qp", "efa"},
+		{"UCX ERROR ibv_create_cq(cqe=4096) failed", "create_cq", NULL},
+		{"Failed to create a completion queue (CQ)", "create_cq", NULL},
+		{"Failed to register memory 0x7f0 on mlx5_3", "reg_mr", "mlx5"},
+		{"unable to register DMA-BUF memory region", "reg_dmabuf", NULL},
+		{"ncclIbRegMr failed on bnxt_re0", "reg_mr", "bnxt_re"},
+		{"failed to transition QP to RTR, mlx5_bond_0", "modify_qp", "mlx5"},
+		{"rdma_create_event_channel fail", "open_cm", NULL},
+		{"fi_getinfo: provider efa", "getinfo", "efa"},
+		{"the registrar was created in 1984", NULL, NULL},
+		{"EFAULT", NULL, NULL},
+	};
+	struct pp_fields *f = calloc(1, sizeof(*f));
+
+	(void)state;
+	assert_non_null(f);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		pp_fields_read(rows[i].text, strlen(rows[i].text), f);
+		if (rows[i].op ? !has_word(f, PP_FIELD_OP, rows[i].op) : f->n[PP_FIELD_OP] > 0)
+			fail_msg("op of '%s'", rows[i].text);
+		if (rows[i].provider ? !has_word(f, PP_FIELD_PROVIDER, rows[i].provider)
+				     : f->n[PP_FIELD_PROVIDER] > 0)
+			fail_msg("provider of '%s'", rows[i].text);
+	}
+	free(f);
+}
+
+/* A fault of two versions that meet: each is read from the text, else from the node. */
+static void test_versions(void **state)
+{
+	static const char rules[] =
+		"[meet]\ntitle = t\nproblem = -\nmatch = \"it broke\"\n"
+		"versions = nccl >= 2.19, efa-installer < 1.29\nconfirmed = certain\n"
+		"cause = c\ndecide = d\nfix = f\nnext = true\nsource = https://x\nreviewed = "
+		"2026-11-29\n";
+	static const struct {
+		const char *text, *node; /* node: nccl.version there; NULL no facts */
+		bool found;
+		enum pp_certainty certainty;
+	} rows[] = {
+		{"it broke\n", NULL, true, PP_POSSIBLE},
+		{"NCCL version 2.20.5+cuda12.4\nit broke\n", NULL, true, PP_POSSIBLE},
+		{"NCCL version 2.20.5+cuda12.4\nEFA installer version: 1.28.0\nit broke\n", NULL,
+		 true, PP_CERTAIN},
+		{"NCCL version 2.18.6+cuda12.1\nEFA installer version: 1.28.0\nit broke\n", NULL,
+		 false, PP_POSSIBLE},
+		{"NCCL version 2.20.5\nEFA installer version: 1.30.0\nit broke\n", NULL, false,
+		 PP_POSSIBLE},
+		{"EFA installer version: 1.28.0\nit broke\n", "2.21.5", true, PP_CERTAIN},
+		/* The library path here is not the job's. */
+		{"EFA installer version: 1.28.0\nit broke\n", "2.18.6", true, PP_POSSIBLE},
+		/* Two ends, of which one lies outside. */
+		{"NCCL version 2.20.5\nNCCL version 2.18.6\nEFA installer version: 1.28.0\n"
+		 "it broke\n",
+		 NULL, true, PP_POSSIBLE},
+	};
+	struct pp_known_set *known = NULL;
+	struct pp_error err;
+
+	(void)state;
+	assert_int_equal(pp_known_new(&known), 0);
+	assert_int_equal(pp_known_parse(known, "test", rules, strlen(rules), &err), 0);
+	assert_int_equal(pp_known_finish(known, &err), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct machine m;
+		struct reading r;
+
+		machine_init(&m);
+		if (rows[i].node)
+			machine_set(&m, "nccl.version", rows[i].node);
+		explain(known, rows[i].text, rows[i].node ? &m.facts : NULL, &r);
+		if ((r.x.n > 0) != rows[i].found ||
+		    (r.x.n && r.x.list[0].certainty != rows[i].certainty))
+			fail_msg("row %zu: %zu, certainty %d", i, r.x.n,
+				 r.x.n ? (int)r.x.list[0].certainty : -1);
+		done(&r);
+		machine_done(&m);
+	}
+	pp_known_free(known);
+}
+
+/* What only several lines say together. */
+static void test_measured(void **state)
+{
+	static const char loss[] = "rdma statistic show\n"
+				   "link mlx5_0/1 rx_write_requests 5 out_of_sequence 10\n"
+				   "link mlx5_1/1 rx_write_requests 5 out_of_sequence 90\n"
+				   "link mlx5_0/1 rx_write_requests 9 out_of_sequence 4711\n";
+	static const char quiet[] = "link mlx5_0/1 out_of_sequence 10\n"
+				    "link mlx5_1/1 out_of_sequence 90\n"
+				    "link mlx5_0/1 out_of_sequence 10\n";
+	static const char ratio[] =
+		" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+		" 65536      5000             196.50             196.30             0.374\n"
+		"---------------------------------------------------------------\n"
+		"initializing CUDA\n"
+		" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+		" 65536      5000             92.50             %s             0.374\n"
+		"---------------------------------------------------------------\n";
+	char text[1024];
+	struct reading r;
+
+	explain(*state, loss, NULL, &r);
+	assert_string_equal(first(&r), "pfc-not-configured");
+	done(&r);
+	explain(*state, quiet, NULL, &r);
+	assert_null(find(&r, "pfc-not-configured"));
+	done(&r);
+	(void)snprintf(text, sizeof(text), ratio, "92.11");
+	explain(*state, text, NULL, &r);
+	assert_string_equal(first(&r), "silent-far-nic");
+	assert_true(strstr(r.x.list[0].evidence[0]->text, "0.47") != NULL);
+	done(&r);
+	(void)snprintf(text, sizeof(text), ratio, "190.0");
+	explain(*state, text, NULL, &r);
+	assert_null(find(&r, "silent-far-nic"));
+	done(&r);
+}
+
 static void refuses(const char *text, const char *reason)
 {
 	struct pp_known_set *k = NULL;
@@ -471,6 +632,9 @@ static void test_bad_rules(void **state)
 	refuses("[a]\nkind = alarm\nmatch = errno=EWRONG\n", "is no value of 'errno'");
 	refuses("[a]\nkind = alarm\nmtach = \"x\"\n", "did you mean 'match'");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nbeats = b\n", "there is no rule 'b'");
+	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = ncl > 2\n", "did you mean 'nccl'");
+	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = nccl 2\n", "component >= version");
+	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = nccl < new\n", "is no version");
 	refuses("[a]\nmatch = \"x\"\n", "lacks 'title'");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nrequires = nvidia.loadde == no\n",
 		"did you mean 'nvidia.loaded'");
@@ -487,6 +651,7 @@ int main(void)
 		cmocka_unit_test(test_facts_choose),
 		cmocka_unit_test(test_unknown_keeps_open),
 		cmocka_unit_test(test_excludes),
+		cmocka_unit_test(test_old_text),
 		cmocka_unit_test(test_harmless_unless),
 		cmocka_unit_test(test_consequence_stands_last),
 		cmocka_unit_test(test_first_in_time),
@@ -494,6 +659,9 @@ int main(void)
 		cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_bad_rules),
 	};
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of struct pp_derived: what its two files share. derived_measured.c reads what was
+ * measured (counters, bandwidths) and what UCX says of a memory domain.
+ */
+#ifndef PP_JUDGE_DERIVED_MEASURED_H
+#define PP_JUDGE_DERIVED_MEASURED_H
+
+#include "base/compiler.h"
+#include "judge/derived.h"
+
+enum pp_derived_which {
+	PP_DERIVED_MTU,
+	PP_DERIVED_VERSION_DIFFERS,
+	PP_DERIVED_GID,
+	PP_DERIVED_PRIORITY,
+	PP_DERIVED_UCX,
+	PP_DERIVED_COUNTER,
+	PP_DERIVED_LINK,
+	PP_DERIVED_RATIO,
+};
+
+/* The first of each kind stays. */
+void pp_derived_say(struct pp_derived *d, enum pp_derived_which which, uint64_t line,
+		    const char *fmt, ...) PP_PRINTF(4, 5);
+
+/* What stands behind @word; NULL when it is not there. */
+const char *pp_derived_behind(const char *text, size_t len, const char *word);
+/* The next number of at most 18 digits; -1 when none follows within 8 bytes and blanks. */
+int64_t pp_derived_number(const char **p, const char *end);
+
+const char *pp_derived_measured_word(unsigned int i); /* NULL past the last */
+void pp_derived_read_measured(struct pp_derived *d, const char *text, size_t len, uint64_t line);
+
+#endif
