@@ -2,6 +2,9 @@
 /*
  * struct soft_cq: a completion queue: one producer (the engine, under its lock), consumers that
  * hold the queue's own lock, a ring with release/acquire between. Polling takes no engine lock.
+ *
+ * Nobody waits for cq->consumer while holding the engine's lock (a program may post between
+ * start_poll and end_poll), nor takes the engine's lock in here.
  */
 #ifndef SOFT_QP_CQ_H
 #define SOFT_QP_CQ_H
@@ -10,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { SOFT_CQ_CAPACITY_MAX = 1 << 17 }; /* completions of one queue: what ibv_query_device says */
 
 /* Numbers of verbs: enum ibv_wc_status, enum ibv_wc_opcode, enum ibv_wc_flags. */
 struct soft_cqe {
@@ -20,19 +25,24 @@ struct soft_cqe {
 	uint32_t flags;
 	uint64_t timestamp_ns; /* CLOCK_REALTIME is not used: monotonic */
 	bool solicited;	       /* asks for a solicited event; not shown */
-	bool dead;	       /* its QP was destroyed: skipped by consumers */
+	_Atomic bool dead;     /* its QP was destroyed: skipped by consumers, never copied out */
 };
 
 struct soft_cq {
-	struct soft_cqe *ring; /* capacity + 1 rounded up to a power of two */
+	struct soft_cqe *ring; /* capacity rounded up to a power of two */
 	uint32_t mask;
 	uint32_t capacity; /* as asked for */
 	_Alignas(64) _Atomic uint32_t produced;
 	_Alignas(64) _Atomic uint32_t consumed;
 	pthread_mutex_t consumer; /* held by who polls */
 	_Atomic int armed;	  /* enum soft_cq_armed */
-	bool overrun;
-	/* Called by the producer when an armed queue gets what it waits for; disarmed already. */
+	/* Running count just behind the last completion that wakes who waits for solicited ones:
+	 * so asked for, or in error. */
+	_Atomic uint32_t solicited;
+	bool overrun; /* producer's */
+	bool marked;  /* producer's: dead completions may lie in the ring */
+	/* Called by the producer when an armed queue gets what it waits for; disarmed already.
+	 * Set before the first completion and then for good; NULL: the queue is never armed. */
 	void (*notify)(struct soft_cq *cq);
 	/* Called once when a completion found no room. */
 	void (*overflow)(struct soft_cq *cq);
@@ -41,6 +51,7 @@ struct soft_cq {
 
 enum soft_cq_armed { SOFT_CQ_IDLE, SOFT_CQ_ARMED_SOLICITED, SOFT_CQ_ARMED_ANY };
 
+/* -EINVAL: no capacity, or more than SOFT_CQ_CAPACITY_MAX; -ENOMEM. */
 int soft_cq_init(struct soft_cq *cq, uint32_t capacity);
 void soft_cq_done(struct soft_cq *cq);
 
@@ -58,11 +69,16 @@ void soft_cq_advance_locked(struct soft_cq *cq);
 
 bool soft_cq_empty(const struct soft_cq *cq);
 
-/* Arms; true when something that it waits for lies there already (the caller decides on an event).
+/*
+ * Arms; true when something that it waits for lies there already (the caller decides on an event,
+ * and raises it only if soft_cq_disarm() agrees). Whatever is pushed after this returned false
+ * calls notify(). Armed for any completion stays so when armed for solicited ones.
  */
-void soft_cq_arm(struct soft_cq *cq, bool solicited_only);
+bool soft_cq_arm(struct soft_cq *cq, bool solicited_only);
+/* true for exactly one of those who would raise the event. */
+bool soft_cq_disarm(struct soft_cq *cq);
 
-/* Engine lock held: marks completions of a QP that goes away. */
+/* Engine lock held: completions of a QP that goes away are not seen any more. */
 void soft_cq_forget(struct soft_cq *cq, uint32_t qp_num);
 
 #endif

@@ -15,10 +15,12 @@
 struct soft_window {
 	uint64_t in_flight; /* bytes sent and not acknowledged, of all QPs */
 	uint64_t limit, limit_max, limit_min;
+	uint64_t fast_until; /* below: grows by what is acknowledged; above: one step a round trip */
 	pp_ns last_cut;
 	pp_ns srtt, rttvar; /* of the address, smoothed; 0: not measured */
 };
 
+/* @limit_max below the smallest window that makes sense is raised to it. */
 void soft_window_init(struct soft_window *w, uint64_t limit_max);
 /* May @bytes more be sent? One packet may always, when nothing is under way. */
 bool soft_window_open(const struct soft_window *w, uint64_t bytes);
@@ -29,6 +31,10 @@ void soft_window_acked(struct soft_window *w, uint64_t bytes, pp_ns rtt,
 void soft_window_dropped(struct soft_window *w, uint64_t bytes);
 void soft_window_lost(struct soft_window *w, pp_ns now); /* cuts */
 /* Time after which silence means loss: adaptive, within the bounds of the file. */
+/* Between SOFT_RTO_MIN and SOFT_RTO_MAX; SOFT_RTO_FIRST before any measurement. */
+#define SOFT_RTO_MIN   (4 * PP_MILLISECOND)
+#define SOFT_RTO_FIRST (20 * PP_MILLISECOND)
+#define SOFT_RTO_MAX   (200 * PP_MILLISECOND)
 pp_ns soft_window_rto(const struct soft_window *w);
 
 #endif

@@ -12,6 +12,13 @@
 
 #include "soft/link/path.h"
 
+/* What a queue may be asked for: what ibv_query_device says. */
+enum {
+	SOFT_WR_DEPTH_MAX = 1 << 14,
+	SOFT_WR_SGES_MAX = 32,
+	SOFT_WR_INLINE_MAX = 1024,
+};
+
 struct soft_sge {
 	uint64_t addr;
 	uint32_t length;
@@ -64,20 +71,21 @@ struct soft_send_wr {
 
 struct soft_send_queue {
 	uint8_t *memory;
-	uint32_t depth;			   /* work requests that fit */
+	uint32_t depth;			   /* work requests that fit: a power of two, >= asked */
 	uint32_t stride;		   /* bytes of one */
 	uint32_t max_sge, max_inline;	   /* granted, >= asked */
 	uint32_t posted, started, retired; /* running counts: retired <= started <= posted */
 	bool signal_all;
 };
 
+/* -EINVAL: more than the maxima; -ENOMEM. A depth of 0 is a queue that is always full. */
 int soft_send_queue_init(struct soft_send_queue *q, uint32_t depth, uint32_t max_sge,
 			 uint32_t max_inline, bool signal_all);
 void soft_send_queue_done(struct soft_send_queue *q);
 
 static inline struct soft_send_wr *soft_send_queue_at(const struct soft_send_queue *q, uint32_t n)
 {
-	return (struct soft_send_wr *)(q->memory + (size_t)(n % q->depth) * q->stride);
+	return (struct soft_send_wr *)(q->memory + (size_t)(n & (q->depth - 1)) * q->stride);
 }
 
 static inline struct soft_sge *soft_send_wr_sges(struct soft_send_wr *wr)
@@ -103,13 +111,15 @@ struct soft_recv_wr {
 /* The queue of a QP, or shared by several. */
 struct soft_recv_queue {
 	uint8_t *memory;
-	uint32_t depth, stride, max_sge;
+	uint32_t depth, stride, max_sge; /* depth: a power of two, >= asked */
 	uint32_t posted, taken;
 	uint32_t limit; /* shared queues: an event when fewer are left; 0: disarmed */
+	/* Called by the take that fell below the limit; disarmed already. */
 	void (*below_limit)(struct soft_recv_queue *q);
 	void *owner;
 };
 
+/* As soft_send_queue_init(). */
 int soft_recv_queue_init(struct soft_recv_queue *q, uint32_t depth, uint32_t max_sge);
 void soft_recv_queue_done(struct soft_recv_queue *q);
 /* Copies @sges. -ENOMEM: full; -EINVAL: more pieces than max_sge. */

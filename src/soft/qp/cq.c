@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Completion queues. `produced` and `consumed` are running counts: their difference is what lies in
+ * the ring, and it is never more than the capacity.
+ *
+ * Arming and pushing meet as in Dekker's algorithm: each side writes its word, then reads the
+ * other's, all sequentially consistent, so that at least one of them sees the other. When both do,
+ * soft_cq_disarm() lets one win.
+ */
+#include "soft/qp/cq.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/banned.h"
+
+/* What consumers get: all but the mark, which another thread may set at any time. */
+#define SHOWN_BYTES offsetof(struct soft_cqe, dead)
+
+int soft_cq_init(struct soft_cq *cq, uint32_t capacity)
+{
+	uint32_t slots = 1;
+	int rc;
+
+	if (capacity < 1 || capacity > SOFT_CQ_CAPACITY_MAX)
+		return -EINVAL;
+	while (slots < capacity)
+		slots <<= 1;
+	memset(cq, 0, sizeof(*cq));
+	cq->ring = calloc(slots, sizeof(*cq->ring));
+	if (!cq->ring)
+		return -ENOMEM;
+	rc = pthread_mutex_init(&cq->consumer, NULL);
+	if (rc) {
+		free(cq->ring);
+		cq->ring = NULL;
+		return -rc;
+	}
+	cq->mask = slots - 1;
+	cq->capacity = capacity;
+	return 0;
+}
+
+void soft_cq_done(struct soft_cq *cq)
+{
+	if (!cq->ring)
+		return;
+	pthread_mutex_destroy(&cq->consumer);
+	free(cq->ring);
+	cq->ring = NULL;
+}
+
+/* Both locks held. Live completions move towards the newer end; order stays. */
+static void compact(struct soft_cq *cq, uint32_t qp_num, bool any)
+{
+	uint32_t produced = atomic_load_explicit(&cq->produced, memory_order_relaxed);
+	uint32_t consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+	uint32_t to = produced;
+
+	for (uint32_t at = produced; at != consumed; at--) {
+		const struct soft_cqe *cqe = &cq->ring[(at - 1) & cq->mask];
+		bool dead = atomic_load_explicit(&cqe->dead, memory_order_relaxed);
+
+		if (dead || (any && cqe->qp_num == qp_num))
+			continue;
+		to--;
+		if (to == at - 1)
+			continue;
+		memcpy(&cq->ring[to & cq->mask], cqe, SHOWN_BYTES);
+		atomic_store_explicit(&cq->ring[to & cq->mask].dead, false, memory_order_relaxed);
+	}
+	atomic_store_explicit(&cq->consumed, to, memory_order_release);
+	cq->marked = false;
+}
+
+/* Is there room for one more? Dead completions are cleared away for it unless somebody polls. */
+static bool make_room(struct soft_cq *cq, uint32_t produced)
+{
+	uint32_t consumed = atomic_load_explicit(&cq->consumed, memory_order_acquire);
+
+	if (produced - consumed < cq->capacity)
+		return true;
+	if (cq->marked && pthread_mutex_trylock(&cq->consumer) == 0) {
+		compact(cq, 0, false);
+		pthread_mutex_unlock(&cq->consumer);
+		consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+	}
+	return produced - consumed < cq->capacity;
+}
+
+static void publish(struct soft_cq *cq, uint32_t produced, bool wakes)
+{
+	if (!cq->notify) {
+		atomic_store_explicit(&cq->produced, produced, memory_order_release);
+		return;
+	}
+	if (wakes) {
+		atomic_store_explicit(&cq->solicited, produced, memory_order_relaxed);
+	} else {
+		uint32_t last = atomic_load_explicit(&cq->solicited, memory_order_relaxed);
+
+		/* Kept near, or the running counts would lap it and it would look newer. */
+		if (produced - last > cq->capacity)
+			atomic_store_explicit(&cq->solicited, produced - cq->capacity,
+					      memory_order_relaxed);
+	}
+	atomic_store(&cq->produced, produced);
+	if (atomic_load(&cq->armed) >= (wakes ? SOFT_CQ_ARMED_SOLICITED : SOFT_CQ_ARMED_ANY) &&
+	    soft_cq_disarm(cq))
+		cq->notify(cq);
+}
+
+bool soft_cq_push(struct soft_cq *cq, const struct soft_cqe *cqe)
+{
+	uint32_t produced = atomic_load_explicit(&cq->produced, memory_order_relaxed);
+	struct soft_cqe *slot = &cq->ring[produced & cq->mask];
+
+	if (!make_room(cq, produced)) {
+		if (!cq->overrun) {
+			cq->overrun = true;
+			if (cq->overflow)
+				cq->overflow(cq);
+		}
+		return false;
+	}
+	memcpy(slot, cqe, SHOWN_BYTES);
+	atomic_store_explicit(&slot->dead, false, memory_order_relaxed);
+	publish(cq, produced + 1, cqe->solicited || cqe->status != 0);
+	return true;
+}
+
+struct soft_cqe *soft_cq_peek_locked(struct soft_cq *cq)
+{
+	uint32_t consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+	uint32_t produced = atomic_load_explicit(&cq->produced, memory_order_acquire);
+
+	for (; consumed != produced; consumed++) {
+		struct soft_cqe *cqe = &cq->ring[consumed & cq->mask];
+
+		if (!atomic_load_explicit(&cqe->dead, memory_order_relaxed))
+			return cqe;
+		atomic_store_explicit(&cq->consumed, consumed + 1, memory_order_release);
+	}
+	return NULL;
+}
+
+void soft_cq_advance_locked(struct soft_cq *cq)
+{
+	uint32_t consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+
+	atomic_store_explicit(&cq->consumed, consumed + 1, memory_order_release);
+}
+
+unsigned int soft_cq_pop(struct soft_cq *cq, struct soft_cqe *ret, unsigned int n)
+{
+	const struct soft_cqe *cqe;
+	unsigned int taken = 0;
+
+	if (n == 0 || soft_cq_empty(cq))
+		return 0;
+	pthread_mutex_lock(&cq->consumer);
+	while (taken < n && (cqe = soft_cq_peek_locked(cq)) != NULL) {
+		memcpy(&ret[taken], cqe, SHOWN_BYTES);
+		atomic_init(&ret[taken].dead, false);
+		taken++;
+		soft_cq_advance_locked(cq);
+	}
+	pthread_mutex_unlock(&cq->consumer);
+	return taken;
+}
+
+bool soft_cq_empty(const struct soft_cq *cq)
+{
+	return atomic_load_explicit(&cq->consumed, memory_order_relaxed) ==
+	       atomic_load_explicit(&cq->produced, memory_order_acquire);
+}
+
+bool soft_cq_arm(struct soft_cq *cq, bool solicited_only)
+{
+	int want = solicited_only ? SOFT_CQ_ARMED_SOLICITED : SOFT_CQ_ARMED_ANY;
+	int armed = atomic_load(&cq->armed);
+	uint32_t produced, consumed;
+
+	while (armed < want && !atomic_compare_exchange_weak(&cq->armed, &armed, want))
+		;
+	produced = atomic_load(&cq->produced);
+	consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+	if (!solicited_only)
+		return produced != consumed;
+	return (int32_t)(atomic_load_explicit(&cq->solicited, memory_order_relaxed) - consumed) > 0;
+}
+
+bool soft_cq_disarm(struct soft_cq *cq)
+{
+	return atomic_exchange(&cq->armed, SOFT_CQ_IDLE) != SOFT_CQ_IDLE;
+}
+
+void soft_cq_forget(struct soft_cq *cq, uint32_t qp_num)
+{
+	uint32_t produced = atomic_load_explicit(&cq->produced, memory_order_relaxed);
+
+	if (pthread_mutex_trylock(&cq->consumer) == 0) {
+		compact(cq, qp_num, true);
+		pthread_mutex_unlock(&cq->consumer);
+		return;
+	}
+	/* Somebody polls, perhaps for long: mark only. What lies behind `consumed` is marked in vain.
+	 */
+	for (uint32_t at = atomic_load_explicit(&cq->consumed, memory_order_acquire);
+	     at != produced; at++) {
+		struct soft_cqe *cqe = &cq->ring[at & cq->mask];
+
+		if (cqe->qp_num == qp_num)
+			atomic_store_explicit(&cqe->dead, true, memory_order_relaxed);
+	}
+	cq->marked = true;
+}
