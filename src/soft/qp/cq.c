@@ -206,7 +206,8 @@ void soft_cq_forget(struct soft_cq *cq, uint32_t qp_num)
 		pthread_mutex_unlock(&cq->consumer);
 		return;
 	}
-	/* Somebody polls, perhaps for long: mark only. What lies behind `consumed` is marked in vain.
+	/* Somebody polls, perhaps for long: mark only. What lies behind `consumed` is marked in
+	 * vain.
 	 */
 	for (uint32_t at = atomic_load_explicit(&cq->consumed, memory_order_acquire);
 	     at != produced; at++) {

@@ -15,7 +15,8 @@
 struct soft_window {
 	uint64_t in_flight; /* bytes sent and not acknowledged, of all QPs */
 	uint64_t limit, limit_max, limit_min;
-	uint64_t fast_until; /* below: grows by what is acknowledged; above: one step a round trip */
+	uint64_t
+		fast_until; /* below: grows by what is acknowledged; above: one step a round trip */
 	pp_ns last_cut;
 	pp_ns srtt, rttvar; /* of the address, smoothed; 0: not measured */
 };
