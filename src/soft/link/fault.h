@@ -23,8 +23,10 @@ struct soft_fault {
 };
 
 struct soft_fault_fate {
-	bool lost, duplicated, reordered; /* reordered: held back until a later packet has gone */
-	bool corrupted;
+	bool lost; /* then it has no other fate */
+	bool duplicated, corrupted;
+	bool reordered;	      /* held back until @behind later packets have gone */
+	uint8_t behind;	      /* 1..3 */
 	uint32_t corrupt_bit; /* modulo the packet's bits */
 };
 

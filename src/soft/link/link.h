@@ -22,6 +22,7 @@
 
 struct soft_fault;
 struct soft_link;
+struct soft_slot;
 
 enum { SOFT_LINK_GIDS_MAX = 16, SOFT_LINK_FDS_MAX = SOFT_LINK_GIDS_MAX };
 
@@ -29,7 +30,10 @@ struct soft_link_config {
 	struct soft_gid
 		gids[SOFT_LINK_GIDS_MAX]; /* local addresses, each gets a receiving socket */
 	unsigned int num_gids;
-	unsigned int slot;	  /* of this process, for the filter */
+	unsigned int slot; /* of this process, for the filter */
+	/* Borrowed; datagrams for other slots are handed on by it before any other look at them.
+	 * NULL: the handler gets them. */
+	struct soft_slot *handover;
 	struct soft_fault *fault; /* borrowed; NULL: none */
 };
 
@@ -45,7 +49,8 @@ struct soft_datagram {
 
 struct soft_link_stats {
 	uint64_t sent_packets, sent_bytes, sent_trains, send_errors;
-	uint64_t received_packets, received_bytes, received_trains;
+	uint64_t received_packets, received_bytes, received_trains, truncated;
+	uint64_t handed_on, not_handed; /* packets for another process; no longer there, or busy */
 	int last_send_errno;
 };
 

@@ -27,11 +27,30 @@ void soft_slot_free(struct soft_slot *slot); /* NULL is fine */
 unsigned int soft_slot_number(const struct soft_slot *slot);
 int soft_slot_fd(const struct soft_slot *slot); /* to be watched for reading */
 
-/* Hands a datagram to the process of @number. 0, or -errno: nobody there, queue full. Never blocks.
+/* Slot that the DestQP of a UDP payload names; -1: too short to name one. */
+static inline int soft_slot_of(const uint8_t *bytes, size_t len)
+{
+	return len < SOFT_BTH_BYTES + SOFT_ICRC_BYTES ? -1 : bytes[5];
+}
+
+/*
+ * Hands a datagram to the process of @number: d->len bytes which are datagrams of @segment bytes,
+ * the last of them maybe shorter (one: @segment = d->len); d->place is the first one's. 0, or
+ * -errno: nobody there, queue full. Never blocks. A queue holds net.unix.max_dgram_qlen messages
+ * (10 by default), so whole trains, not datagrams, should be handed on.
  */
+int soft_slot_pass_train(struct soft_slot *slot, unsigned int number, const struct soft_datagram *d,
+			 size_t segment);
 int soft_slot_pass(struct soft_slot *slot, unsigned int number, const struct soft_datagram *d);
+
 /* Takes datagrams handed to us; as soft_link_receive(). */
 unsigned int soft_slot_receive(struct soft_slot *slot, size_t budget,
 			       soft_datagram_handler *handler, void *arg);
+
+struct soft_slot_stats {
+	uint64_t passed, not_passed; /* messages */
+	uint64_t taken, refused;     /* messages; refused: of another user, or malformed */
+};
+const struct soft_slot_stats *soft_slot_stats(const struct soft_slot *slot);
 
 #endif
