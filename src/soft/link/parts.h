@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of a link among themselves: sockets, the train being built, what came in, ill wires.
+ */
+#ifndef SOFT_LINK_PARTS_H
+#define SOFT_LINK_PARTS_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "soft/link/fault.h"
+#include "soft/link/link.h"
+#include "soft/link/slot.h"
+
+enum {
+	SOFT_SENDERS = 4,	  /* sockets an address: source ports for ECMP */
+	SOFT_TRAIN_PACKETS = 64,  /* UDP_MAX_SEGMENTS of kernels before 6.9; later ones take 128 */
+	SOFT_TRAIN_BYTES = 65507, /* 65535 - IPv4 header 20 - UDP header 8 */
+	SOFT_TRAIN_PIECES = 1024, /* UIO_MAXIOV */
+	SOFT_SMALL_PAYLOAD = 256, /* copied rather than given a piece of its own */
+	SOFT_RECEIVE_BYTES = 65536, /* more than any UDP payload */
+	SOFT_HELD_MAX = 8,
+};
+
+union soft_sockaddr {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+struct soft_sender {
+	int fd; /* -1: not made yet */
+	uint16_t port;
+	bool no_trains; /* the kernel or the device refused UDP_SEGMENT */
+};
+
+struct soft_receiver {
+	int fd;
+	bool ipv4;
+	struct soft_gid gid;
+};
+
+/*
+ * Packets of one path and size, the last maybe shorter. What is copied (headers, pads, ICRCs, small
+ * or staged payloads) lies in @bytes in the order of the wire, so that neighbours become one piece.
+ */
+struct soft_train {
+	struct soft_sender *sender;
+	struct soft_icrc_flow flow;
+	uint8_t traffic_class, hop_limit;
+	bool closed; /* its last packet was shorter */
+	unsigned int packets;
+	size_t segment, total; /* bytes of the first packet, of all */
+	size_t used;	       /* of @bytes */
+	unsigned int num_pieces;
+	struct iovec pieces[SOFT_TRAIN_PIECES];
+	uint8_t bytes[SOFT_TRAIN_BYTES + SOFT_HEADER_MAX];
+};
+
+/* A packet that an ill wire holds back. */
+struct soft_held {
+	struct soft_path path;
+	unsigned int behind, flushes; /* packets, and flushes, that still go before it */
+	size_t len;
+	uint8_t bytes[SOFT_HEADER_MAX + SOFT_MTU_MAX + 3 + SOFT_ICRC_BYTES];
+};
+
+struct soft_ill {
+	struct soft_fault *fault; /* borrowed */
+	unsigned int num_held;
+	struct soft_held held[SOFT_HELD_MAX];
+};
+
+struct soft_link {
+	struct soft_receiver receivers[SOFT_LINK_GIDS_MAX];
+	unsigned int num_receivers;
+	unsigned int next_receiver; /* whose turn it is to be read first */
+	unsigned int slot;
+	struct soft_slot *handover; /* borrowed, or NULL */
+	size_t receive_buffer;
+	struct soft_sender senders[SOFT_LINK_GIDS_MAX][SOFT_SENDERS];
+	struct soft_ill *ill; /* NULL: the wire is sound */
+	struct soft_link_stats stats;
+	struct soft_train train;
+	uint8_t received[SOFT_RECEIVE_BYTES];
+};
+
+/* socket.c */
+/* Fills @ret, returns its length. */
+socklen_t soft_sockaddr_make(const struct soft_gid *gid, uint16_t port, union soft_sockaddr *ret);
+/* Opens the socket that takes what comes to @gid; @ret_buffer: bytes the kernel granted. */
+int soft_receiver_open(struct soft_receiver *r, const struct soft_gid *gid, size_t *ret_buffer,
+		       struct pp_error *err);
+/* Opens a socket on a random port of 0xC000-0xFFFF. */
+int soft_sender_open(struct soft_sender *s, const struct soft_gid *gid);
+
+/* train.c */
+void soft_train_add(struct soft_link *link, const struct soft_path *path,
+		    const struct soft_packet *p, const struct iovec *pieces,
+		    unsigned int num_pieces, bool copy);
+/* Sends @len bytes that are a whole packet already, as a train of its own. */
+void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
+			 size_t len);
+void soft_train_send(struct soft_link *link);
+
+/* ill.c */
+void soft_ill_send(struct soft_link *link, const struct soft_path *path,
+		   const struct soft_packet *p, const struct iovec *pieces,
+		   unsigned int num_pieces);
+/* Lets go what was held back for long enough. */
+void soft_ill_flush(struct soft_link *link);
+
+#endif

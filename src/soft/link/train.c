@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds a train and sends it by one sendmsg() with UDP_SEGMENT.
+ *
+ *   piece 0            piece 1    piece 2               piece 3    ...
+ *   | header 0        | payload  | pad ICRC 0 header 1 | payload  | pad ICRC 1
+ *     train->bytes      caller's   train->bytes          caller's
+ *
+ * The kernel cuts every train->segment bytes, so all packets but the last are of that size, and
+ * numbers them 0, 1, 2.. in the IPv4 identification, which each ICRC covers.
+ */
+#include <errno.h>
+#include <netinet/udp.h>
+
+#include "soft/link/parts.h"
+#include "soft/wire/crc32.h"
+#include "base/banned.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103 /* linux/udp.h, which clashes with netinet/udp.h */
+#endif
+
+enum { DEFAULT_HOP_LIMIT = 64 }; /* of the sockets, see socket.c */
+
+/* Bytes of a packet from BTH to ICRC. */
+static size_t packet_bytes(const struct soft_packet *p)
+{
+	return soft_opcode_find(p->opcode)->header_bytes + (size_t)p->payload_bytes +
+	       soft_packet_pad(p->payload_bytes) + SOFT_ICRC_BYTES;
+}
+
+static struct soft_sender *sender_of(struct soft_link *link, const struct soft_path *path)
+{
+	return &link->senders[path->sender / SOFT_SENDERS][path->sender % SOFT_SENDERS];
+}
+
+static void begin(struct soft_train *t, struct soft_sender *sender, const struct soft_path *path,
+		  size_t segment)
+{
+	t->sender = sender;
+	t->flow = path->flow;
+	t->traffic_class = path->traffic_class;
+	t->hop_limit = path->hop_limit;
+	t->closed = false;
+	t->segment = segment;
+	t->packets = t->num_pieces = 0;
+	t->used = t->total = 0;
+}
+
+static bool fits(const struct soft_train *t, const struct soft_sender *sender,
+		 const struct soft_path *path, size_t bytes, unsigned int num_pieces)
+{
+	return !t->closed && t->sender == sender && !sender->no_trains && bytes <= t->segment &&
+	       t->packets < SOFT_TRAIN_PACKETS && t->total + bytes <= SOFT_TRAIN_BYTES &&
+	       t->num_pieces + num_pieces + 2 <= SOFT_TRAIN_PIECES &&
+	       t->traffic_class == path->traffic_class && t->hop_limit == path->hop_limit &&
+	       soft_gid_equal(&t->flow.dst, &path->flow.dst);
+}
+
+/* Counts the next @len bytes of train->bytes, already written, as part of the packet. */
+static void push_own(struct soft_train *t, size_t len)
+{
+	uint8_t *from = t->bytes + t->used;
+	struct iovec *last = t->num_pieces ? &t->pieces[t->num_pieces - 1] : NULL;
+
+	t->used += len;
+	if (last && (uint8_t *)last->iov_base + last->iov_len == from)
+		last->iov_len += len;
+	else
+		t->pieces[t->num_pieces++] = (struct iovec){from, len};
+}
+
+static uint32_t push_payload(struct soft_train *t, uint32_t state, const struct iovec *pieces,
+			     unsigned int num_pieces, bool copy)
+{
+	for (unsigned int i = 0; i < num_pieces; i++) {
+		const struct iovec *piece = &pieces[i];
+
+		if (piece->iov_len == 0)
+			continue;
+		if (copy) {
+			state = soft_crc32_copy(state, t->bytes + t->used, piece->iov_base,
+						piece->iov_len);
+			push_own(t, piece->iov_len);
+		} else {
+			state = soft_crc32(state, piece->iov_base, piece->iov_len);
+			t->pieces[t->num_pieces++] = *piece;
+		}
+	}
+	return state;
+}
+
+void soft_train_add(struct soft_link *link, const struct soft_path *path,
+		    const struct soft_packet *p, const struct iovec *pieces,
+		    unsigned int num_pieces, bool copy)
+{
+	struct soft_sender *sender = sender_of(link, path);
+	struct soft_train *t = &link->train;
+	size_t bytes = packet_bytes(p), header;
+	unsigned int pad = soft_packet_pad(p->payload_bytes);
+	uint32_t state;
+
+	if (t->packets && !fits(t, sender, path, bytes, num_pieces))
+		soft_train_send(link);
+	if (!t->packets)
+		begin(t, sender, path, bytes);
+
+	header = soft_packet_encode(p, t->bytes + t->used);
+	state = soft_icrc_begin(&path->flow, (uint16_t)t->packets, bytes, t->bytes + t->used,
+				header);
+	push_own(t, header);
+	state = push_payload(t, state, pieces, num_pieces,
+			     copy || p->payload_bytes <= SOFT_SMALL_PAYLOAD);
+	memset(t->bytes + t->used, 0, pad);
+	state = soft_crc32(state, t->bytes + t->used, pad);
+	soft_icrc_final(state, t->bytes + t->used + pad);
+	push_own(t, pad + SOFT_ICRC_BYTES);
+
+	t->packets++;
+	t->total += bytes;
+	t->closed = bytes < t->segment;
+}
+
+void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
+			 size_t len)
+{
+	struct soft_train *t = &link->train;
+
+	soft_train_send(link);
+	begin(t, sender_of(link, path), path, len);
+	memcpy(t->bytes, bytes, len);
+	push_own(t, len);
+	t->packets = 1;
+	t->total = len;
+	soft_train_send(link);
+}
+
+static void put(struct msghdr *msg, int level, int type, const void *value, size_t len)
+{
+	struct cmsghdr *c = (struct cmsghdr *)((char *)msg->msg_control + msg->msg_controllen);
+
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), value, len);
+	msg->msg_controllen += CMSG_SPACE(len);
+}
+
+/* Says how to cut and mark it, where that is not what the socket does by itself. */
+static void put_control(const struct soft_train *t, bool cut, struct msghdr *msg)
+{
+	bool ipv4 = t->flow.ipv4;
+	uint16_t segment = (uint16_t)t->segment;
+	int value;
+
+	msg->msg_controllen = 0;
+	if (cut)
+		put(msg, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
+	if (t->traffic_class) {
+		value = t->traffic_class;
+		put(msg, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS, &value,
+		    sizeof(value));
+	}
+	/* 0 would be refused; an address vector that says nothing means the default. */
+	if (t->hop_limit && t->hop_limit != DEFAULT_HOP_LIMIT) {
+		value = t->hop_limit;
+		put(msg, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TTL : IPV6_HOPLIMIT, &value,
+		    sizeof(value));
+	}
+}
+
+static int transmit(const struct soft_sender *sender, struct msghdr *msg)
+{
+	ssize_t sent;
+
+	do
+		sent = sendmsg(sender->fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+static void count(struct soft_link *link, int rc, unsigned int packets, size_t bytes)
+{
+	struct soft_link_stats *s = &link->stats;
+
+	if (rc < 0) {
+		s->send_errors += packets;
+		s->last_send_errno = -rc;
+		return;
+	}
+	s->sent_trains++;
+	s->sent_packets += packets;
+	s->sent_bytes += bytes;
+}
+
+/* Copies the next @len bytes of the train to @to; *piece and *offset say where it stands. */
+static void gather(const struct soft_train *t, unsigned int *piece, size_t *offset, uint8_t *to,
+		   size_t len)
+{
+	while (len) {
+		const struct iovec *v = &t->pieces[*piece];
+		size_t n = v->iov_len - *offset < len ? v->iov_len - *offset : len;
+
+		memcpy(to, (const uint8_t *)v->iov_base + *offset, n);
+		to += n;
+		len -= n;
+		*offset += n;
+		if (*offset == v->iov_len) {
+			*offset = 0;
+			++*piece;
+		}
+	}
+}
+
+/*
+ * Where trains are refused: each packet alone, of identification 0, for which its ICRC is made
+ * anew. The socket builds no more trains, once one of the packets did get through.
+ */
+static __attribute__((noinline, cold)) void send_singly(struct soft_link *link, struct msghdr *msg)
+{
+	struct soft_train *t = &link->train;
+	uint8_t packet[SOFT_HEADER_MAX + SOFT_MTU_MAX + 3 + SOFT_ICRC_BYTES];
+	struct iovec iov = {.iov_base = packet};
+	unsigned int piece = 0;
+	size_t offset = 0, left = t->total;
+
+	for (unsigned int i = 0; i < t->packets; i++, left -= iov.iov_len) {
+		uint32_t state;
+		int rc;
+
+		iov.iov_len = left < t->segment ? left : t->segment;
+		gather(t, &piece, &offset, packet, iov.iov_len);
+		state = soft_icrc_begin(&t->flow, 0, iov.iov_len, packet, SOFT_BTH_BYTES);
+		state = soft_crc32(state, packet + SOFT_BTH_BYTES,
+				   iov.iov_len - SOFT_BTH_BYTES - SOFT_ICRC_BYTES);
+		soft_icrc_final(state, packet + iov.iov_len - SOFT_ICRC_BYTES);
+		msg->msg_iov = &iov;
+		msg->msg_iovlen = 1;
+		rc = transmit(t->sender, msg);
+		count(link, rc, 1, iov.iov_len);
+		if (rc == 0)
+			t->sender->no_trains = true;
+	}
+}
+
+void soft_train_send(struct soft_link *link)
+{
+	struct soft_train *t = &link->train;
+	_Alignas(struct cmsghdr) char
+		control[CMSG_SPACE(sizeof(uint16_t)) + 2 * CMSG_SPACE(sizeof(int))] = {0};
+	union soft_sockaddr to;
+	struct msghdr msg = {.msg_name = &to,
+			     .msg_iov = t->pieces,
+			     .msg_iovlen = t->num_pieces,
+			     .msg_control = control};
+	int rc;
+
+	if (!t->packets)
+		return;
+	msg.msg_namelen = soft_sockaddr_make(&t->flow.dst, SOFT_UDP_PORT, &to);
+	put_control(t, /* cut= */ t->packets > 1, &msg);
+	rc = transmit(t->sender, &msg);
+	if ((rc == -EIO || rc == -EINVAL) && t->packets > 1) {
+		put_control(t, /* cut= */ false, &msg);
+		send_singly(link, &msg);
+	} else {
+		count(link, rc, t->packets, t->total);
+	}
+	t->packets = 0;
+}
