@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pieces of a work request in local memory. Every use checks key, protection domain, range and
+ * access again: a region may have gone since the request was posted.
+ */
+#include "soft/copy/place.h"
+#include "soft/qp/parts.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct soft_region *region_of(const struct soft_qp *qp, const struct soft_sge *sge,
+				     uint32_t access)
+{
+	return soft_regions_check(qp->regions, qp->pd, sge->lkey, sge->addr, sge->length, access);
+}
+
+unsigned int soft_local_check(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t access)
+{
+	const struct soft_sge *sges = soft_send_wr_sges(wr);
+
+	if (wr->flags & SOFT_WR_INLINE)
+		return SOFT_WC_SUCCESS;
+	for (uint32_t i = 0; i < wr->num_sge; i++)
+		if (sges[i].length && !region_of(qp, &sges[i], access))
+			return SOFT_WC_LOC_PROT_ERR;
+	return SOFT_WC_SUCCESS;
+}
+
+static void gather_inline(struct soft_send_wr *wr, uint32_t offset, uint32_t len,
+			  struct soft_pieces *ret)
+{
+	ret->at[0].iov_base = soft_send_wr_inline(wr) + offset;
+	ret->at[0].iov_len = len;
+	ret->num = 1;
+}
+
+unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
+			       uint32_t len, struct soft_pieces *ret)
+{
+	const struct soft_sge *sges = soft_send_wr_sges(wr);
+	uint32_t bounced = 0;
+
+	ret->num = 0;
+	ret->copy = false;
+	if (!len)
+		return SOFT_WC_SUCCESS;
+	if (wr->flags & SOFT_WR_INLINE) {
+		gather_inline(wr, offset, len, ret);
+		return SOFT_WC_SUCCESS;
+	}
+	for (uint32_t i = 0; i < wr->num_sge && len; i++) {
+		struct soft_region *region;
+		uint32_t part;
+		uint8_t *at;
+
+		if (offset >= sges[i].length) {
+			offset -= sges[i].length;
+			continue;
+		}
+		region = region_of(qp, &sges[i], 0);
+		if (!region)
+			return SOFT_WC_LOC_PROT_ERR;
+		part = least(sges[i].length - offset, len);
+		at = soft_region_at(region, sges[i].addr + offset);
+		if (!at) {
+			at = ret->bounce + bounced;
+			if (part > sizeof(ret->bounce) - bounced)
+				return SOFT_WC_LOC_LEN_ERR;
+			if (region->ops->fetch(region, sges[i].addr + offset - region->iova, at,
+					       part) < 0)
+				return SOFT_WC_LOC_QP_OP_ERR;
+			bounced += part;
+			ret->copy = true;
+		}
+		if (ret->num == SOFT_PIECES_MAX)
+			return SOFT_WC_LOC_LEN_ERR;
+		ret->at[ret->num++] = (struct iovec){.iov_base = at, .iov_len = part};
+		offset = 0;
+		len -= part;
+	}
+	return len ? SOFT_WC_LOC_LEN_ERR : SOFT_WC_SUCCESS;
+}
+
+static unsigned int scatter(struct soft_qp *qp, const struct soft_sge *sges, uint32_t num_sge,
+			    uint32_t offset, const uint8_t *from, uint32_t len)
+{
+	for (uint32_t i = 0; i < num_sge && len; i++) {
+		struct soft_region *region;
+		uint32_t part;
+		uint8_t *at;
+
+		if (offset >= sges[i].length) {
+			offset -= sges[i].length;
+			continue;
+		}
+		region = region_of(qp, &sges[i], SOFT_ACCESS_LOCAL_WRITE);
+		if (!region)
+			return SOFT_WC_LOC_PROT_ERR;
+		part = least(sges[i].length - offset, len);
+		at = soft_region_at(region, sges[i].addr + offset);
+		if (at)
+			soft_copy_place(at, from, part);
+		else if (region->ops->store(region, sges[i].addr + offset - region->iova, from,
+					    part) < 0)
+			return SOFT_WC_LOC_QP_OP_ERR;
+		offset = 0;
+		from += part;
+		len -= part;
+	}
+	return len ? SOFT_WC_LOC_LEN_ERR : SOFT_WC_SUCCESS;
+}
+
+unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uint32_t offset,
+				const uint8_t *from, uint32_t len)
+{
+	return scatter(qp, soft_recv_wr_sges(wr), wr->num_sge, offset, from, len);
+}
+
+unsigned int soft_local_land(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
+			     const uint8_t *from, uint32_t len)
+{
+	return scatter(qp, soft_send_wr_sges(wr), wr->num_sge, offset, from, len);
+}

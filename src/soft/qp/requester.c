@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The requester's life: start, going back, work requests done and failed, flush.
+ *
+ * Completions may call back into whoever owns the queue (an overrun moves QPs to ERR): after each
+ * one soft_requester_live() is asked before anything else is done.
+ */
+#include "soft/qp/requester.h"
+
+#include "base/banned.h"
+
+static void forget_under_way(struct soft_qp *qp)
+{
+	struct soft_requester *req = &qp->req;
+
+	if (req->bytes_out)
+		soft_window_dropped(qp->window, req->bytes_out);
+	req->bytes_out = 0;
+	req->reads_open = 0;
+	req->read_bytes = 0;
+	req->unasked = 0;
+	req->rtt_sent = 0;
+}
+
+static void begin_at(struct soft_qp *qp, uint32_t psn)
+{
+	struct soft_requester *req = &qp->req;
+
+	forget_under_way(qp);
+	req->una_psn = req->send_psn = req->next_psn = req->wr_psn = psn;
+	req->sq.started = req->sq.retired = req->send_wr = req->sq.posted;
+	req->early_deadline = req->retry_deadline = req->rnr_until = 0;
+	req->backoff = 0;
+	req->probing = false;
+	req->gap_asked = false;
+	req->tell_drained = false;
+}
+
+void soft_requester_reset(struct soft_qp *qp)
+{
+	qp->req.sq.posted = 0;
+	begin_at(qp, 0);
+}
+
+void soft_requester_start(struct soft_qp *qp)
+{
+	struct soft_requester *req = &qp->req;
+	uint32_t chunk = qp->attr.max_rd_atomic > 1 ? SOFT_READ_CHUNK : SOFT_READ_CHUNK_LONE;
+
+	begin_at(qp, qp->attr.sq_psn & SOFT_PSN_MASK);
+	req->retries_left = qp->attr.retry_cnt;
+	req->rnr_left = qp->attr.rnr_retry;
+	req->read_chunk = chunk > qp->attr.mtu ? chunk / qp->attr.mtu : 1;
+}
+
+void soft_requester_go_back(struct soft_qp *qp)
+{
+	struct soft_requester *req = &qp->req;
+
+	forget_under_way(qp);
+	req->send_psn = req->una_psn;
+	req->send_wr = req->sq.retired;
+}
+
+void soft_requester_retire(struct soft_qp *qp)
+{
+	struct soft_requester *req = &qp->req;
+	struct soft_send_wr *wr = soft_requester_head(qp);
+
+	req->sq.retired++;
+	soft_complete_send(qp, wr, SOFT_WC_SUCCESS);
+	if (req->tell_drained && qp->state == SOFT_QP_SQD && req->sq.retired == req->sq.started) {
+		req->tell_drained = false;
+		qp->ops->event(qp, SOFT_QP_EVENT_SQ_DRAINED);
+	}
+}
+
+void soft_requester_fail(struct soft_qp *qp, unsigned int status)
+{
+	struct soft_requester *req = &qp->req;
+	struct soft_send_wr *wr = soft_requester_head(qp);
+
+	if (wr) {
+		req->sq.retired++;
+		soft_complete_send(qp, wr, status);
+	}
+	soft_qp_fail(qp);
+}
+
+void soft_requester_settle(struct soft_qp *qp)
+{
+	struct soft_send_wr *wr;
+
+	if (!soft_requester_live(qp))
+		return;
+	wr = soft_requester_head(qp);
+	if (wr && wr->error)
+		soft_requester_fail(qp, wr->error);
+}
+
+void soft_requester_flush(struct soft_qp *qp)
+{
+	struct soft_send_queue *q = &qp->req.sq;
+
+	while (q->retired != q->posted) {
+		struct soft_send_wr *wr = soft_send_queue_at(q, q->retired++);
+
+		soft_complete_send(qp, wr, SOFT_WC_WR_FLUSH_ERR);
+	}
+	begin_at(qp, qp->req.wr_psn);
+}

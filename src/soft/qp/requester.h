@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the requester among themselves: what is sent, what comes back, silence.
+ */
+#ifndef SOFT_QP_REQUESTER_H
+#define SOFT_QP_REQUESTER_H
+
+#include "soft/qp/parts.h"
+#include "soft/wire/psn.h"
+
+enum {
+	/* What a packet costs a receiving socket beyond its payload: headers, and a share of what
+	 * the kernel charges for keeping it. */
+	SOFT_PACKET_COST = 256,
+	SOFT_ACK_EVERY = 32 * 1024,	  /* bytes of a train between acknowledges */
+	SOFT_READ_CHUNK = 32 * 1024,	  /* that one READ request asks for at most */
+	SOFT_READ_CHUNK_LONE = 64 * 1024, /* the same, when only one may be open */
+	SOFT_READ_OPEN = 96 * 1024,	  /* that all of a QP ask for */
+	SOFT_BACKOFF_MAX = 7,		  /* doublings of the early interval */
+};
+
+static inline bool soft_requester_live(const struct soft_qp *qp)
+{
+	return qp->state == SOFT_QP_RTS || qp->state == SOFT_QP_SQD;
+}
+
+/* A READ or an atomic: acknowledged by what it asked for, never by an acknowledge. */
+static inline bool soft_send_wr_asks(const struct soft_send_wr *wr)
+{
+	return wr->opcode == SOFT_WR_READ || wr->opcode == SOFT_WR_COMPARE_SWAP ||
+	       wr->opcode == SOFT_WR_FETCH_ADD;
+}
+
+/* The oldest work request that is not retired; una_psn lies in it. NULL: nothing is begun. */
+static inline struct soft_send_wr *soft_requester_head(const struct soft_qp *qp)
+{
+	const struct soft_send_queue *q = &qp->req.sq;
+
+	return q->retired == q->started ? NULL : soft_send_queue_at(q, q->retired);
+}
+
+/* Where packet @index of @wr begins in its message. */
+static inline uint32_t soft_send_wr_offset(const struct soft_qp *qp, const struct soft_send_wr *wr,
+					   uint32_t index)
+{
+	uint64_t offset = (uint64_t)index * qp->attr.mtu;
+
+	return offset < wr->length ? (uint32_t)offset : wr->length;
+}
+
+/* Bytes of packets [from, to) of @wr as the window counts them. */
+static inline uint64_t soft_send_wr_cost(const struct soft_qp *qp, const struct soft_send_wr *wr,
+					 uint32_t from, uint32_t to)
+{
+	return soft_send_wr_offset(qp, wr, to) - soft_send_wr_offset(qp, wr, from) +
+	       (uint64_t)(to - from) * SOFT_PACKET_COST;
+}
+
+/* requester.c */
+/* Everything not acknowledged is to be sent again. */
+void soft_requester_go_back(struct soft_qp *qp);
+/* The oldest work request is through: completes it, frees its place. */
+void soft_requester_retire(struct soft_qp *qp);
+/* The oldest work request has failed with @status: it completes, the QP goes to ERR. */
+void soft_requester_fail(struct soft_qp *qp, unsigned int status);
+/* Fails when the oldest work request was found to be wrong on this side. */
+void soft_requester_settle(struct soft_qp *qp);
+
+/* requester_timer.c */
+void soft_requester_arm(struct soft_qp *qp, pp_ns now); /* from now on, by what is under way */
+void soft_requester_wait_rnr(struct soft_qp *qp, unsigned int timer, pp_ns now);
+
+#endif

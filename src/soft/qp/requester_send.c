@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work requests out: which packet is next, whether it may go, and what it looks like (InfiniBand
+ * Architecture Specification, volume 1, 9.7.2 and 9.7.3).
+ *
+ * No packet leaves while a response could overrun the peer's or our own socket: requests count
+ * their payload, READs what they ask for.
+ */
+#include "soft/qp/requester.h"
+
+#include "base/banned.h"
+
+static const struct {
+	uint8_t first, middle, last, only;
+} operations[] = {
+	[SOFT_WR_WRITE] = {SOFT_WRITE_FIRST, SOFT_WRITE_MIDDLE, SOFT_WRITE_LAST, SOFT_WRITE_ONLY},
+	[SOFT_WR_WRITE_IMM] = {SOFT_WRITE_FIRST, SOFT_WRITE_MIDDLE, SOFT_WRITE_LAST_IMM,
+			       SOFT_WRITE_ONLY_IMM},
+	[SOFT_WR_SEND] = {SOFT_SEND_FIRST, SOFT_SEND_MIDDLE, SOFT_SEND_LAST, SOFT_SEND_ONLY},
+	[SOFT_WR_SEND_IMM] = {SOFT_SEND_FIRST, SOFT_SEND_MIDDLE, SOFT_SEND_LAST_IMM,
+			      SOFT_SEND_ONLY_IMM},
+	[SOFT_WR_SEND_INVALIDATE] = {SOFT_SEND_FIRST, SOFT_SEND_MIDDLE, SOFT_SEND_LAST_INVALIDATE,
+				     SOFT_SEND_ONLY_INVALIDATE},
+};
+
+/* A message has at most 2^31 bytes (9.7.7.1.4), and so fewer packets than half the circle. */
+#define MESSAGE_MAX 0x80000000u
+
+static unsigned int local_error(struct soft_qp *qp, struct soft_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case SOFT_WR_WRITE:
+	case SOFT_WR_WRITE_IMM:
+	case SOFT_WR_SEND:
+	case SOFT_WR_SEND_IMM:
+	case SOFT_WR_SEND_INVALIDATE:
+		if (wr->length > MESSAGE_MAX)
+			return SOFT_WC_LOC_LEN_ERR;
+		return soft_local_check(qp, wr, 0);
+	case SOFT_WR_COMPARE_SWAP:
+	case SOFT_WR_FETCH_ADD:
+		if (wr->length != 8)
+			return SOFT_WC_LOC_LEN_ERR;
+		break;
+	case SOFT_WR_READ:
+		if (wr->length > MESSAGE_MAX)
+			return SOFT_WC_LOC_LEN_ERR;
+		break;
+	default:
+		return SOFT_WC_LOC_QP_OP_ERR;
+	}
+	if (!qp->attr.max_rd_atomic || (wr->flags & SOFT_WR_INLINE))
+		return SOFT_WC_LOC_QP_OP_ERR;
+	return soft_local_check(qp, wr, SOFT_ACCESS_LOCAL_WRITE);
+}
+
+/* Gives the next posted work request its PSNs. NULL: none may begin now. */
+static struct soft_send_wr *begin(struct soft_qp *qp)
+{
+	struct soft_requester *req = &qp->req;
+	struct soft_send_wr *wr;
+
+	if (req->sq.started == req->sq.posted || qp->state != SOFT_QP_RTS)
+		return NULL;
+	wr = soft_send_queue_at(&req->sq, req->sq.started);
+	if ((wr->flags & SOFT_WR_FENCE) && req->reads_open)
+		return NULL;
+	wr->error = local_error(qp, wr);
+	wr->rc.first_psn = req->wr_psn;
+	wr->rc.num_psn = 1;
+	if (!wr->error && wr->length > qp->attr.mtu)
+		wr->rc.num_psn = (wr->length - 1) / qp->attr.mtu + 1;
+	if (!wr->error)
+		req->wr_psn = soft_psn_add(req->wr_psn, wr->rc.num_psn);
+	req->sq.started++;
+	return wr;
+}
+
+/* The work request that the next packet is of; NULL: there is nothing to send. */
+static struct soft_send_wr *current(struct soft_qp *qp)
+{
+	struct soft_requester *req = &qp->req;
+
+	return req->send_wr == req->sq.started ? begin(qp)
+					       : soft_send_queue_at(&req->sq, req->send_wr);
+}
+
+enum may { MAY_SEND, MAY_AFTER_ANSWER, MAY_AFTER_OTHERS };
+
+static enum may may_send(const struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t index)
+{
+	const struct soft_requester *req = &qp->req;
+	uint64_t cost = soft_send_wr_cost(qp, wr, index, index + 1);
+
+	if (req->probing && req->send_psn != req->una_psn)
+		return MAY_AFTER_ANSWER;
+	if (soft_send_wr_asks(wr) && req->reads_open >= qp->attr.max_rd_atomic)
+		return MAY_AFTER_ANSWER;
+	if (wr->opcode == SOFT_WR_READ && req->read_bytes) {
+		uint32_t chunk = req->read_chunk * qp->attr.mtu;
+
+		if (req->read_bytes + chunk > SOFT_READ_OPEN)
+			return MAY_AFTER_ANSWER;
+	}
+	/* Of a READ the first response counts: were all of them to fit, short packets of others
+	 * could keep it waiting for ever. One READ request may so exceed the window. */
+	if (!soft_window_open(qp->window, cost))
+		return req->bytes_out ? MAY_AFTER_ANSWER : MAY_AFTER_OTHERS;
+	return MAY_SEND;
+}
+
+/* Counts @packets from send_psn on as under way. */
+static void count_sent(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index,
+		       uint32_t packets, pp_ns now)
+{
+	struct soft_requester *req = &qp->req;
+	uint64_t cost = soft_send_wr_cost(qp, wr, index, index + packets);
+
+	if (req->send_psn != req->next_psn)
+		qp->counters->retransmitted_packets++;
+	soft_window_sent(qp->window, cost);
+	req->bytes_out += cost;
+	req->send_psn = soft_psn_add(req->send_psn, packets);
+	if (soft_psn_diff(req->send_psn, req->next_psn) > 0)
+		req->next_psn = req->send_psn;
+	if (index + packets == wr->rc.num_psn)
+		req->send_wr++;
+	if (!req->early_deadline)
+		soft_requester_arm(qp, now);
+}
+
+/* A round trip is measured by packets that are answered at once and were sent once. */
+static void measure(struct soft_requester *req, uint32_t psn, bool fresh, pp_ns now)
+{
+	if (req->rtt_sent || !fresh)
+		return;
+	req->rtt_psn = psn;
+	req->rtt_sent = now;
+}
+
+static struct soft_packet blank(const struct soft_qp *qp, uint8_t operation)
+{
+	return (struct soft_packet){
+		.opcode = (uint8_t)(SOFT_RC | operation),
+		.migrated = true, /* the state that verbs' QPs are in */
+		.pkey = qp->attr.pkey,
+		.dest_qp = qp->attr.remote_qpn,
+		.psn = qp->req.send_psn,
+	};
+}
+
+static void send_atomic(struct soft_qp *qp, struct soft_send_wr *wr, pp_ns now)
+{
+	bool add = wr->opcode == SOFT_WR_FETCH_ADD;
+	struct soft_packet p = blank(qp, add ? SOFT_FETCH_ADD : SOFT_COMPARE_SWAP);
+
+	p.ack_request = true;
+	p.va = wr->rc.remote_addr;
+	p.rkey = wr->rc.rkey;
+	p.swap_add = add ? wr->rc.compare_add : wr->rc.swap;
+	p.compare = add ? 0 : wr->rc.compare_add;
+	measure(&qp->req, p.psn, p.psn == qp->req.next_psn, now);
+	qp->ops->send(qp, &qp->path, &p, /* pieces= */ NULL, 0, false);
+	qp->req.reads_open++;
+	count_sent(qp, wr, 0, 1, now);
+}
+
+/* Requests end at multiples of the chunk, whatever they begin with: each response has one shape. */
+static void send_read(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index, pp_ns now)
+{
+	struct soft_requester *req = &qp->req;
+	struct soft_packet p = blank(qp, SOFT_READ_REQUEST);
+	uint32_t offset = soft_send_wr_offset(qp, wr, index);
+	uint32_t end = (index / req->read_chunk + 1) * req->read_chunk;
+
+	if (end > wr->rc.num_psn)
+		end = wr->rc.num_psn;
+	p.ack_request = true;
+	p.va = wr->rc.remote_addr + offset;
+	p.rkey = wr->rc.rkey;
+	p.length = soft_send_wr_offset(qp, wr, end) - offset;
+	measure(req, p.psn, p.psn == req->next_psn, now);
+	qp->ops->send(qp, &qp->path, &p, /* pieces= */ NULL, 0, false);
+	req->reads_open++;
+	req->read_bytes += p.length;
+	count_sent(qp, wr, index, end - index, now);
+}
+
+static void send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index, size_t budget,
+		      pp_ns now)
+{
+	struct soft_requester *req = &qp->req;
+	bool first = index == 0, last = index + 1 == wr->rc.num_psn;
+	uint32_t offset = soft_send_wr_offset(qp, wr, index);
+	uint64_t cost = soft_send_wr_cost(qp, wr, index, index + 1);
+	bool fresh = req->send_psn == req->next_psn;
+	struct soft_pieces pieces;
+	struct soft_packet p;
+
+	p = blank(qp, first ? (last ? operations[wr->opcode].only : operations[wr->opcode].first)
+			    : (last ? operations[wr->opcode].last : operations[wr->opcode].middle));
+	p.payload_bytes = soft_send_wr_offset(qp, wr, index + 1) - offset;
+	wr->error = soft_local_gather(qp, wr, offset, p.payload_bytes, &pieces);
+	if (wr->error)
+		return;
+	if (first) {
+		p.va = wr->rc.remote_addr;
+		p.rkey = wr->rc.rkey;
+		p.length = wr->length;
+	}
+	if (last) {
+		p.solicited = (wr->flags & SOFT_WR_SOLICITED) && wr->opcode != SOFT_WR_WRITE;
+		p.imm_be = wr->imm_be;
+		p.invalidate_rkey = wr->imm_be;
+	}
+	if (fresh)
+		qp->counters->sent_data_bytes += p.payload_bytes;
+	count_sent(qp, wr, index, 1, now);
+	req->unasked += (uint32_t)cost;
+	/* Whatever stops the train, its end asks: nothing under way waits for an acknowledge that
+	 * nobody asked for. */
+	p.ack_request = last || req->unasked >= SOFT_ACK_EVERY || cost >= budget || req->probing ||
+			!soft_window_open(qp->window, qp->attr.mtu + SOFT_PACKET_COST);
+	if (p.ack_request) {
+		req->unasked = 0;
+		measure(req, p.psn, fresh, now);
+	}
+	qp->ops->send(qp, &qp->path, &p, pieces.at, pieces.num, pieces.copy);
+}
+
+static void charge(size_t *budget, uint64_t bytes)
+{
+	*budget -= bytes < *budget ? bytes : *budget;
+}
+
+bool soft_requester_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
+{
+	struct soft_requester *req = &qp->req;
+
+	if (!soft_requester_live(qp) || now < req->rnr_until)
+		return false;
+	req->rnr_until = 0;
+	while (*budget) {
+		struct soft_send_wr *wr = current(qp);
+		uint64_t cost = SOFT_PACKET_COST;
+		uint32_t index;
+		enum may may;
+
+		if (!wr)
+			return false;
+		index = (req->send_psn - wr->rc.first_psn) & SOFT_PSN_MASK;
+		may = wr->error ? MAY_AFTER_ANSWER : may_send(qp, wr, index);
+		if (may == MAY_SEND) {
+			if (wr->opcode == SOFT_WR_READ) {
+				send_read(qp, wr, index, now);
+			} else if (soft_send_wr_asks(wr)) {
+				send_atomic(qp, wr, now);
+			} else {
+				cost = soft_send_wr_cost(qp, wr, index, index + 1);
+				send_data(qp, wr, index, *budget, now);
+			}
+		}
+		if (wr->error)
+			soft_requester_settle(qp);
+		if (wr->error || may != MAY_SEND)
+			return may == MAY_AFTER_OTHERS;
+		charge(budget, cost);
+	}
+	return req->send_wr != req->sq.posted;
+}
