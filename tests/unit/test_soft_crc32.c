@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "soft/wire/crc32.h"
+#include "soft/wire/crc32_fold.h"
 #include "soft/wire/crc32_way.h"
 
 enum { LENGTHS = 600, ALIGNMENTS = 17, BIG = 70000, GUARD = 64 };
@@ -138,6 +139,48 @@ static void tables_are_powers(void **state)
 		}
 }
 
+/* crc32_fold.h's, from what it says they are. */
+static void folding_constants_are_powers(void **state)
+{
+	static const struct {
+		uint32_t constant;
+		unsigned int power;
+	} rows[] = {
+		{SOFT_FOLD_128_A, 128 + 31},
+		{SOFT_FOLD_128_B, 128 - 33},
+		{SOFT_FOLD_256_A, 256 + 31},
+		{SOFT_FOLD_256_B, 256 - 33},
+		{SOFT_FOLD_384_A, 384 + 31},
+		{SOFT_FOLD_384_B, 384 - 33},
+		{SOFT_FOLD_512_A, 512 + 31},
+		{SOFT_FOLD_512_B, 512 - 33},
+		{SOFT_FOLD_2048_A, 2048 + 31},
+		{SOFT_FOLD_2048_B, 2048 - 33},
+		{SOFT_FOLD_32, 63},
+	};
+	const uint64_t p = 0x104c11db7; /* bit n is x^n */
+	uint64_t rest = 0, quotient = 0, mu = 0, reflected = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(rows[i].constant, power(rows[i].power));
+
+	/* x^64 divided by P the school way: the dividend's bits come down one at a time. */
+	for (int bit = 64; bit >= 0; bit--) {
+		rest = rest << 1 | (bit == 64);
+		quotient <<= 1;
+		if (rest >> 32) {
+			rest ^= p;
+			quotient |= 1;
+		}
+	}
+	for (int bit = 0; bit <= 32; bit++) {
+		mu |= (quotient >> bit & 1) << (32 - bit);
+		reflected |= (p >> bit & 1) << (32 - bit);
+	}
+	assert_int_equal(mu, SOFT_BARRETT_MU);
+	assert_int_equal(reflected, SOFT_BARRETT_P);
+}
+
 static void *first_call(void *arg)
 {
 	const uint8_t *from = arg;
@@ -212,6 +255,7 @@ int main(void)
 		cmocka_unit_test(state_of_ones),
 		cmocka_unit_test(parts_make_the_whole),
 		cmocka_unit_test(tables_are_powers),
+		cmocka_unit_test(folding_constants_are_powers),
 		cmocka_unit_test(copies_what_it_summed),
 	};
 

@@ -12,11 +12,6 @@
 #include "soft/wire/crc32_way.h"
 #include "base/banned.h"
 
-const struct soft_crc32_way *const soft_crc32_ways[] = {
-	&soft_crc32_by_table,
-	NULL,
-};
-
 static _Atomic(const struct soft_crc32_way *) chosen;
 
 static __attribute__((noinline, cold)) const struct soft_crc32_way *choose(void)

@@ -63,6 +63,13 @@ static inline uint32_t soft_crc32_load1(const uint8_t *p)
 	return v;
 }
 
+/* @to moved on by @n, or NULL where nothing is stored: adding to NULL is undefined. */
+static inline __attribute__((always_inline)) uint8_t *soft_crc32_on(bool store, uint8_t *to,
+								    size_t n)
+{
+	return store ? to + n : to;
+}
+
 static inline uint32_t soft_crc32_step1(uint32_t state, uint32_t byte)
 {
 	return soft_crc32_tables[0][(state ^ byte) & 0xff] ^ state >> 8;

@@ -38,9 +38,11 @@ static void store16(uint8_t *p, size_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* The IP header as it is summed, up to its length field: the fields a router changes are ones. */
+/*
+ * What is summed before the first field that differs within a flow. An IPv4 packet's two bytes are
+ * left to be summed with the rest, which makes that a multiple of eight bytes.
+ */
 static const uint8_t ones[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-static const uint8_t ipv4_start[] = {0x45, 0xff};
 static const uint8_t ipv6_start[] = {0x6f, 0xff, 0xff, 0xff};
 
 void soft_icrc_flow_init(struct soft_icrc_flow *flow, const struct soft_gid *src,
@@ -54,24 +56,25 @@ void soft_icrc_flow_init(struct soft_icrc_flow *flow, const struct soft_gid *src
 		.sport = sport,
 		.ipv4 = soft_gid_is_ipv4(src) && soft_gid_is_ipv4(dst),
 	};
-	flow->state_prefix = flow->ipv4 ? soft_crc32(state, ipv4_start, sizeof(ipv4_start))
-					: soft_crc32(state, ipv6_start, sizeof(ipv6_start));
+	flow->state_prefix = flow->ipv4 ? state : soft_crc32(state, ipv6_start, sizeof(ipv6_start));
 }
 
-/* From the length field on; returns what was written. */
+/* Both return what they wrote. Fields that a router may change are ones. */
 static size_t put_ipv4(const struct soft_icrc_flow *flow, uint16_t ip_id, size_t udp_bytes,
 		       uint8_t *out)
 {
-	store16(out, IPV4_BYTES + UDP_BYTES + udp_bytes);
-	store16(out + 2, ip_id);
-	out[4] = IPV4_DF;
-	out[5] = 0;
-	out[6] = 0xff; /* TTL */
-	out[7] = PROTOCOL_UDP;
-	memset(out + 8, 0xff, 2); /* checksum */
-	memcpy(out + 10, flow->src.raw + 12, 4);
-	memcpy(out + 14, flow->dst.raw + 12, 4);
-	return IPV4_BYTES - sizeof(ipv4_start);
+	out[0] = 0x45;
+	out[1] = 0xff; /* type of service */
+	store16(out + 2, IPV4_BYTES + UDP_BYTES + udp_bytes);
+	store16(out + 4, ip_id);
+	out[6] = IPV4_DF;
+	out[7] = 0;
+	out[8] = 0xff; /* TTL */
+	out[9] = PROTOCOL_UDP;
+	memset(out + 10, 0xff, 2); /* checksum */
+	memcpy(out + 12, flow->src.raw + 12, 4);
+	memcpy(out + 16, flow->dst.raw + 12, 4);
+	return IPV4_BYTES;
 }
 
 static size_t put_ipv6(const struct soft_icrc_flow *flow, size_t udp_bytes, uint8_t *out)
