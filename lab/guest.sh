@@ -21,7 +21,6 @@ for module in /modules/*.ko; do
 done
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=131072 lab /lab || die "no share with the host"
 
-ulimit -l unlimited
 ip link set lo up
 echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
 ip link set eth0 mtu "$LAB_MTU" up || die "no network device of this MTU"

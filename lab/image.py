@@ -24,6 +24,9 @@ PROGRAMS = ("rdma", "ibv_devices", "ibv_devinfo", "ibv_rc_pingpong", "ibv_ud_pin
             "ibv_srq_pingpong", "ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat",
             "ib_send_bw", "ib_send_lat", "ib_atomic_bw", "ib_atomic_lat")
 PACKAGES = {"rdma": "iproute2", "ibv": "ibverbs-utils", "ib": "perftest"}
+# Without a network a test must skip soon; the cache need not be readable by apt's own user.
+PATIENCE = ["-o", "Acquire::http::Timeout=15", "-o", "Acquire::https::Timeout=15",
+            "-o", "Acquire::Retries=0", "-o", "APT::Sandbox::User="]
 SBIN = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -76,8 +79,7 @@ def private_lists(cache):
     lists = cache / "apt"
     (lists / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (lists / "archives" / "partial").mkdir(parents=True, exist_ok=True)
-    return ["-o", f"Dir::State::Lists={lists}/lists", "-o", f"Dir::Cache={lists}",
-            "-o", "APT::Sandbox::User="]
+    return ["-o", f"Dir::State::Lists={lists}/lists", "-o", f"Dir::Cache={lists}"]
 
 
 def newest_package(options):
@@ -90,20 +92,23 @@ def newest_package(options):
 
 
 def download(cache):
+    """The newest package's file: apt's word, else what the cache holds, else by lists fetched now."""
     find("apt-get", "apt, on Debian")
-    options = []
+    options = PATIENCE
     try:
         package = newest_package(options)
     except Unavailable:
-        options = private_lists(cache)
+        kept = sorted(cache.glob("*.deb"), key=os.path.getmtime)
+        if kept:
+            return kept[-1]
+        options = PATIENCE + private_lists(cache)
         ask(["apt-get", *options, "update", "-qq"], "apt cannot fetch its lists")
         package = newest_package(options)
-    kept = sorted(cache.glob(f"{package}_*.deb"))
+    kept = sorted(cache.glob(f"{package}_*.deb"), key=os.path.getmtime)
     if kept:
         return kept[-1]
     with tempfile.TemporaryDirectory(dir=cache) as work:
-        ask(["apt-get", *options, "-o", "APT::Sandbox::User=", "download", package],
-            f"apt cannot download {package}", cwd=work)
+        ask(["apt-get", *options, "download", package], f"apt cannot download {package}", cwd=work)
         made = next(pathlib.Path(work).glob("*.deb"), None)
         if not made:
             raise Unavailable(f"apt downloaded no file for {package}")
@@ -139,7 +144,7 @@ def closure(top):
     return [(name, bodies[name]) for name in order]
 
 
-def unpack(deb, to):
+def unpack(deb, to, wanted):
     with tempfile.TemporaryDirectory(dir=to.parent) as work:
         tree = pathlib.Path(work) / "tree"
         ask([find("dpkg-deb", "dpkg"), "-x", str(deb), str(tree)], f"cannot unpack {deb.name}")
@@ -151,6 +156,7 @@ def unpack(deb, to):
         shutil.copy(kernel, made / "vmlinuz")
         for number, (name, body) in enumerate(closure(tree)):
             (made / f"{number:02d}-{name}.ko").write_bytes(body)
+        (made / "wanted").write_text(wanted, encoding="ascii")
         shutil.rmtree(to, ignore_errors=True)
         made.rename(to)
 
@@ -161,10 +167,9 @@ def kernel(deb=None):
     with locked(cache):
         deb = pathlib.Path(deb) if deb else download(cache)
         made = cache / deb.stem
-        if not (made / "vmlinuz").exists() or \
-                len({p.name.split("-", 1)[1] for p in made.glob("*.ko")} &
-                    {f"{name}.ko" for name in MODULES}) == 0:
-            unpack(deb, made)
+        wanted = " ".join(MODULES)
+        if not (made / "wanted").exists() or (made / "wanted").read_text(encoding="ascii") != wanted:
+            unpack(deb, made, wanted)
         return made
 
 

@@ -222,8 +222,12 @@ class Lab:
         qemu = find("qemu-system-x86_64", "qemu-system-x86")
         made = image.kernel(self.deb)
         if self.asked:
-            self.dir = pathlib.Path(self.asked).absolute()
-            self.dir.mkdir()
+            path = pathlib.Path(self.asked).absolute()
+            try:
+                path.mkdir()
+            except FileExistsError as err:
+                raise LabError(f"{path} exists: is a lab up there?") from err
+            self.dir = path  # only now: what this object has not made it does not remove
         else:
             self.dir = pathlib.Path(tempfile.mkdtemp(prefix="peerpath-lab."))
         (self.dir / "made-by-lab").touch()
