@@ -82,7 +82,7 @@ static void optional(struct pp_json *j, const char *key, int32_t value)
 
 static void crossing(struct pp_json *j, enum pp_nccl_crossing c)
 {
-	if (c == PP_NCCL_CROSSING_UNKNOWN)
+	if (c >= PP_NCCL_CROSSING_UNKNOWN)
 		pp_json_null(j, "between_hosts");
 	else
 		pp_json_bool(j, "between_hosts", c == PP_NCCL_BETWEEN);

@@ -9,6 +9,7 @@ static void take_line(void *ctx, const char *text, size_t len, uint64_t number)
 {
 	struct pp_nccl_feed *f = ctx;
 
+	f->job.partial = f->reader->partial;
 	f->reader->table = pp_nccl_job_line(&f->job, text, len, number);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/compiler.h"
 #include "nccl/gather.h"
 
 #include <stdio.h>
@@ -9,122 +10,6 @@
 static struct pp_nccl_process *process_at(const struct pp_nccl_said *s)
 {
 	return pp_nccl_table_at(&s->job->processes, s->process);
-}
-
-static struct pp_nccl_member *member_at(const struct pp_nccl_job *job, uint32_t i)
-{
-	return pp_nccl_table_at(&job->members, i);
-}
-
-void pp_nccl_gather_version(struct pp_nccl_said *s)
-{
-	const struct pp_nccl_field *f = s->event->field;
-	struct pp_nccl_job *job = s->job;
-	struct pp_nccl_version v = {.process = s->process, .place = pp_nccl_job_here(job)};
-	size_t n = 0;
-
-	if (f[0].value > 99 || f[1].value > 99 || f[2].value > 99)
-		return;
-	v.value = (uint32_t)PP_NCCL_V(f[0].value, f[1].value, f[2].value);
-	while (n < f[3].text.len && f[3].text.at[n] != ' ')
-		n++;
-	(void)snprintf(v.text, sizeof(v.text), "%u.%u.%u%.*s", (unsigned int)f[0].value,
-		       (unsigned int)f[1].value, (unsigned int)f[2].value, n < 30 ? (int)n : 30,
-		       n ? f[3].text.at : "");
-	for (uint32_t i = 0; i < job->n_versions; i++)
-		if (!strcmp(job->versions[i].text, v.text))
-			return;
-	if (job->n_versions < PP_NCCL_MAX_VERSIONS)
-		job->versions[job->n_versions++] = v;
-}
-
-/* The member behind a pointer of this process; a new one when the pointer was used again. */
-static uint32_t member_of(struct pp_nccl_said *s, uint64_t pointer, uint64_t rank, uint64_t n_ranks)
-{
-	struct pp_nccl_job *job = s->job;
-	struct pp_nccl_pointer key = {{s->process, 0, pointer}, 0}, *p;
-	struct pp_nccl_member fresh = {.key = {s->process, 0, pointer}}, *m;
-	bool is_new;
-	uint32_t at = pp_nccl_table_put(&job->pointers, &key, &is_new), i;
-
-	if (at == PP_NCCL_NONE)
-		return at;
-	p = pp_nccl_table_at(&job->pointers, at);
-	if (!is_new && p->member != PP_NCCL_NONE) {
-		m = member_at(job, p->member);
-		if (m->rank == rank && m->n_ranks == n_ranks &&
-		    !(m->over && s->event->kind == PP_NCCL_INIT_START))
-			return p->member;
-		fresh.key.generation = m->key.generation + 1;
-	}
-	i = pp_nccl_table_put(&job->members, &fresh, NULL);
-	p->member = i;
-	if (i == PP_NCCL_NONE)
-		return i;
-	m = member_at(job, i);
-	m->rank = (uint32_t)rank;
-	m->n_ranks = (uint32_t)n_ranks;
-	m->place = pp_nccl_job_here(job);
-	m->previous = process_at(s)->members;
-	process_at(s)->members = i + 1;
-	return i;
-}
-
-void pp_nccl_gather_member(struct pp_nccl_said *s)
-{
-	const struct pp_nccl_field *f = s->event->field;
-	struct pp_nccl_member *m;
-	uint64_t id, value;
-	uint32_t i;
-
-	if (f[2].value > INT32_MAX || f[1].value >= f[2].value)
-		return;
-	i = member_of(s, f[0].value, f[1].value, f[2].value);
-	if (i == PP_NCCL_NONE)
-		return;
-	m = member_at(s->job, i);
-	process_at(s)->last_member = i + 1;
-	switch (s->event->kind) {
-	case PP_NCCL_COMM_NODES:
-		if (f[3].value > f[2].value || f[4].value > f[2].value)
-			break;
-		m->n_nodes = (uint32_t)f[3].value;
-		m->local_ranks = (uint32_t)f[4].value;
-		if (pp_nccl_span_number(f[5].text, "MNNVL ", false, &value))
-			m->mnnvl = value != 0;
-		break;
-	case PP_NCCL_COMM_DESTROY:
-	case PP_NCCL_COMM_ABORT:
-		m->over = true;
-		break;
-	default:
-		m->complete |= s->event->kind == PP_NCCL_INIT_COMPLETE;
-		if (pp_nccl_span_number(f[4].text, "commId ", true, &id))
-			m->id = id;
-	}
-}
-
-/*
- * Whose connection is it? The line names ranks, not the communicator. The newest living
- * communicator of the process with that rank; more than one makes the answer a guess.
- */
-static uint32_t owner_of(struct pp_nccl_said *s, const struct pp_nccl_channel *c,
-			 bool *ret_ambiguous)
-{
-	uint32_t owner = pp_nccl_channel_owner(c), found = PP_NCCL_NONE, living = 0;
-	uint32_t peer = c->from > c->to ? c->from : c->to, looked = 0;
-	const struct pp_nccl_member *m;
-
-	for (uint32_t i = process_at(s)->members; i && looked < 1024; i = m->previous, looked++) {
-		m = member_at(s->job, i - 1);
-		if (m->rank != owner || peer >= m->n_ranks)
-			continue;
-		if (found == PP_NCCL_NONE || (!living && !m->over))
-			found = i - 1;
-		living += !m->over;
-	}
-	*ret_ambiguous = living > 1;
-	return found;
 }
 
 void pp_nccl_gather_channel(struct pp_nccl_said *s)
@@ -139,7 +24,7 @@ void pp_nccl_gather_channel(struct pp_nccl_said *s)
 		return;
 	pp_nccl_gather_range(job, c.oldest, c.newest);
 	key.key.process = s->process;
-	key.key.member = owner_of(s, &c, &ambiguous);
+	key.key.member = pp_nccl_gather_owner(s, &c, &ambiguous);
 	key.key.from = c.from;
 	key.key.to = c.to;
 	key.key.channel = c.channel;
@@ -161,19 +46,6 @@ void pp_nccl_gather_channel(struct pp_nccl_said *s)
 	e->ambiguous |= ambiguous;
 	if (is_new)
 		e->place = pp_nccl_job_here(job);
-}
-
-void pp_nccl_gather_rings(struct pp_nccl_said *s)
-{
-	struct pp_nccl_process *p = process_at(s);
-	struct pp_nccl_member *m;
-
-	/* GDR 1 is also printed where no network is used: only 0 says something */
-	if (s->event->kind != PP_NCCL_RINGS_GDR || s->event->field[1].value || !p->last_member)
-		return;
-	m = member_at(s->job, p->last_member - 1);
-	m->rings_without_gdr = true;
-	m->rings = pp_nccl_job_here(s->job);
 }
 
 static void mark(struct pp_nccl_job *job, struct pp_nccl_place *place)
@@ -220,18 +92,36 @@ static void add_error(struct pp_nccl_said *s, uint64_t status, uint64_t vendor)
 	error_text(s, e);
 }
 
-/* The library's own functions that give up on a communicator or a collective. */
-static bool gives_up(struct pp_nccl_span file, uint64_t code)
+static bool ends_with(struct pp_nccl_span s, const char *tail)
 {
-	static const char *const files[] = {"init.cc", "group.cc", "enqueue.cc", "proxy.cc"};
+	size_t n = strlen(tail);
+
+	return s.len >= n && !memcmp(s.at + s.len - n, tail, n);
+}
+
+/*
+ * The library's own functions that give up on a communicator, a collective or a connection. A
+ * network's init is none: another network may take over (plugin/net.cc).
+ */
+static void add_return(struct pp_nccl_said *s, struct pp_nccl_span file, uint64_t code)
+{
+	static const char *const files[] = {
+		"init.cc",     "group.cc",	   "enqueue.cc",
+		"proxy.cc",    "transport.cc",	   "transport/net.cc",
+		"coll_net.cc", "transport/p2p.cc", "transport/generic.cc"};
+	struct pp_nccl_process *p = process_at(s);
 
 	if (code < 1 || code > 6)
-		return false;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (file.len >= strlen(files[i]) &&
-		    !memcmp(file.at + file.len - strlen(files[i]), files[i], strlen(files[i])))
-			return true;
-	return false;
+		return;
+	for (size_t i = 0; i < PP_ARRAY_LEN(files); i++) {
+		if (!ends_with(file, files[i]))
+			continue;
+		mark(s->job, &p->returned);
+		/* without lines of its start the text may be the end of a long log */
+		if (!i || p->members)
+			mark(s->job, &p->start_failed);
+		return;
+	}
 }
 
 void pp_nccl_gather_error(struct pp_nccl_said *s)
@@ -260,8 +150,7 @@ void pp_nccl_gather_error(struct pp_nccl_said *s)
 		add_error(s, f[3].value, f[7].value);
 		break;
 	case PP_NCCL_RETURN:
-		if (gives_up(f[0].text, f[2].value) && process_at(s)->returned.file == PP_NCCL_NONE)
-			process_at(s)->returned = pp_nccl_job_here(job);
+		add_return(s, f[0].text, f[2].value);
 		break;
 	case PP_NCCL_APPLICATION_FAILED:
 		mark(job, &job->application_failed);
@@ -299,6 +188,42 @@ static void add_row(struct pp_nccl_said *s)
 	}
 }
 
+/* "#  Rank  3 Group  0 Pid    945 on      node0 device  2 ...": older ones have no group. */
+static void add_listed(struct pp_nccl_said *s)
+{
+	const struct pp_nccl_field *f = s->event->field;
+	bool group = pp_nccl_span_find(s->line->message, " Group ") != NULL;
+	struct pp_nccl_listed key = {0}, *l;
+	uint64_t pid = group ? f[2].value : f[1].value;
+	uint32_t i;
+
+	if (pid > UINT32_MAX)
+		return;
+	key.key.host = pp_nccl_job_intern(s->job, group ? f[3].text : f[2].text);
+	key.key.pid = (uint32_t)pid;
+	i = pp_nccl_table_put(&s->job->listed, &key, NULL);
+	if (i == PP_NCCL_NONE)
+		return;
+	l = pp_nccl_table_at(&s->job->listed, i);
+	l->ranks++;
+}
+
+void pp_nccl_gather_protocol(struct pp_nccl_said *s)
+{
+	const struct pp_nccl_field *f = s->event->field;
+	struct pp_nccl_protocols *p = &s->job->protocols;
+	bool named = s->event->kind == PP_NCCL_PROTOCOL, ll;
+	/* up to 2.22 the function is not named */
+	bool shifted = named || s->event->oldest >= PP_NCCL_V(2, 23, 0);
+	uint64_t bytes = f[shifted].value;
+
+	ll = named ? pp_nccl_span_is(f[3].text, "LL") : !f[shifted + 2].value;
+	if (ll && bytes > p->ll_bytes)
+		p->ll_bytes = bytes;
+	if (!ll && bytes > p->other_bytes)
+		p->other_bytes = bytes;
+}
+
 void pp_nccl_gather_bench(struct pp_nccl_said *s)
 {
 	const struct pp_nccl_field *f = s->event->field;
@@ -306,7 +231,7 @@ void pp_nccl_gather_bench(struct pp_nccl_said *s)
 
 	switch (s->event->kind) {
 	case PP_NCCL_TEST_RANK:
-		b->rank_lines++;
+		add_listed(s);
 		break;
 	case PP_NCCL_TEST_ROW:
 		if (b->heads)
@@ -320,6 +245,17 @@ void pp_nccl_gather_bench(struct pp_nccl_said *s)
 			b->bounds_failed++;
 			mark(s->job, &b->wrong);
 		}
+		break;
+	case PP_NCCL_TEST_PARAMETERS:
+		b->parameters++;
+		b->heads++;
+		break;
+	case PP_NCCL_TEST_DEVICES:
+		b->device_lists++;
+		break;
+	case PP_NCCL_TEST_COLUMNS:
+		b->columns++;
+		b->heads++;
 		break;
 	default:
 		b->heads++;

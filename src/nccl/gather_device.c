@@ -35,10 +35,19 @@ static void note_simulated(struct pp_nccl_said *s, struct pp_nccl_span name)
 	}
 }
 
+/* A device without a PCI function behind it is software, whatever it is called. */
+static void note_no_pci(struct pp_nccl_said *s)
+{
+	if (pp_nccl_span_find(s->line->message, "pciPath=(null)") &&
+	    s->job->simulated.file == PP_NCCL_NONE)
+		s->job->simulated = pp_nccl_job_here(s->job);
+}
+
 static void add_nic(struct pp_nccl_said *s, struct pp_nccl_span network, uint64_t index,
 		    struct pp_nccl_span name, enum pp_nccl_able able)
 {
 	struct pp_nccl_nic key = {{s->process, 0, 0}, 0, PP_NCCL_UNSAID, {0}}, *nic;
+	struct pp_nccl_process *p = pp_nccl_table_at(&s->job->processes, s->process);
 	bool is_new;
 	uint32_t i;
 
@@ -56,6 +65,10 @@ static void add_nic(struct pp_nccl_said *s, struct pp_nccl_span network, uint64_
 	nic->name = pp_nccl_job_intern(s->job, name);
 	if (is_new || able != PP_NCCL_UNSAID)
 		nic->place = pp_nccl_job_here(s->job);
+	if (!pp_nccl_span_find(network, "Socket")) {
+		p->hca_able |= able == PP_NCCL_ABLE;
+		p->hca_unable |= able == PP_NCCL_UNABLE;
+	}
 	/* of two words the worse one stays */
 	if (able > nic->able)
 		nic->able = able;
@@ -114,21 +127,71 @@ static void add_pair(struct pp_nccl_said *s, uint64_t gpu, struct pp_nccl_span v
 	g->far += !on;
 }
 
-static bool without_simple(struct pp_nccl_span value)
+static bool same_word(struct pp_nccl_span s, const char *lower)
 {
-	return pp_nccl_span_begins(value, "LL") && !pp_nccl_span_find(value, "imple") &&
-	       !pp_nccl_span_find(value, "IMPLE");
+	size_t i = 0;
+
+	for (; i < s.len && lower[i]; i++)
+		if ((s.at[i] | 0x20) != lower[i])
+			return false;
+	return i == s.len && !lower[i];
+}
+
+/*
+ * NCCL_PROTO: a list of what is allowed, or behind ^ of what is not. LL's senders keep their
+ * buffers in host memory; LL128 and Simple do not. A list by function is not taken apart.
+ */
+static void read_protocols(struct pp_nccl_process *p, struct pp_nccl_span value)
+{
+	bool except = value.len && *value.at == '^', large = except, ll128 = except, ll = except;
+	const char *comma, *end = value.at + value.len;
+	struct pp_nccl_span word;
+
+	p->protocol_unclear = memchr(value.at, ':', value.len) || memchr(value.at, ';', value.len);
+	p->ll_only = false;
+	for (const char *at = value.at + except; at < end && !p->protocol_unclear;
+	     at = comma + (comma < end)) {
+		comma = memchr(at, ',', (size_t)(end - at));
+		comma = comma ? comma : end;
+		word = (struct pp_nccl_span){at, (size_t)(comma - at)};
+		if (same_word(word, "simple"))
+			large = !except;
+		else if (same_word(word, "ll128"))
+			ll128 = !except;
+		else if (same_word(word, "ll"))
+			ll = !except;
+		else
+			p->protocol_unclear = true;
+	}
+	if (!p->protocol_unclear)
+		p->ll_only = ll && !large && !ll128;
+}
+
+/*
+ * Does this line show that the subsystem ENV is printed? Levels of the topology, names of plug-ins
+ * and a few more are printed without it, and up to 2.15 every number was.
+ */
+static bool shows_env(const struct pp_nccl_job *job, struct pp_nccl_span name, bool number)
+{
+	static const char *const always[] = {"_LEVEL", "_DISABLE", "_PLUGIN", "IBVERBS_LIB",
+					     "COLLNET_ENABLE"};
+
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		if (pp_nccl_span_find(name, always[i]))
+			return false;
+	return !number || job->oldest >= PP_NCCL_V(2, 16, 0);
 }
 
 static void add_setting(struct pp_nccl_said *s, struct pp_nccl_span name, struct pp_nccl_span value)
 {
 	struct pp_nccl_setting key = {{s->process, 0}, {0}, {0}}, *v;
 	struct pp_nccl_process *p = pp_nccl_table_at(&s->job->processes, s->process);
-	bool is_new;
+	bool is_new, number = value.len && value.at[value.len - 1] == '.';
 	uint32_t i;
 
-	if (value.len && value.at[value.len - 1] == '.')
+	if (number)
 		value.len--;
+	p->env_shown |= shows_env(s->job, name, number);
 	key.key.name = pp_nccl_job_intern(s->job, name);
 	i = pp_nccl_table_put(&s->job->settings, &key, &is_new);
 	if (i == PP_NCCL_NONE || !is_new)
@@ -139,11 +202,16 @@ static void add_setting(struct pp_nccl_said *s, struct pp_nccl_span name, struct
 	if (pp_nccl_span_is(name, "DMABUF_ENABLE") && pp_nccl_span_is(value, "0"))
 		p->dmabuf_off = v->place;
 	if (pp_nccl_span_is(name, "PROTO"))
-		p->ll_only = without_simple(value);
+		read_protocols(p, value);
 }
 
 static void add_provider(struct pp_nccl_said *s, struct pp_nccl_span name)
 {
+	static const char *const rdma[] = {"efa", "verbs", "cxi"};
+	struct pp_nccl_process *p = pp_nccl_table_at(&s->job->processes, s->process);
+
+	for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]); i++)
+		p->provider_rdma |= pp_nccl_span_begins(name, rdma[i]);
 	if ((pp_nccl_span_begins(name, "tcp") || pp_nccl_span_begins(name, "sockets")) &&
 	    s->job->provider_tcp.file == PP_NCCL_NONE)
 		s->job->provider_tcp = pp_nccl_job_here(s->job);
@@ -169,12 +237,8 @@ static void add_capability(struct pp_nccl_said *s)
 	const struct pp_nccl_field *f = s->event->field;
 
 	switch (s->event->kind) {
-	case PP_NCCL_GPU_DMABUF: {
-		struct pp_nccl_process *p = pp_nccl_table_at(&s->job->processes, s->process);
-
-		p->dmabuf_gpu = true;
+	case PP_NCCL_GPU_DMABUF: /* what the GPU could do decides nothing */
 		break;
-	}
 	case PP_NCCL_HCA_ON:
 		add_nic(s, f[0].text, f[1].value, f[2].text, PP_NCCL_ABLE);
 		break;
@@ -198,6 +262,14 @@ static void add_capability(struct pp_nccl_said *s)
 	}
 }
 
+static void add_plugin(struct pp_nccl_said *s, struct pp_nccl_span name)
+{
+	struct pp_nccl_process *p = pp_nccl_table_at(&s->job->processes, s->process);
+
+	p->ib_plugin |= pp_nccl_span_find(name, "IBext") != NULL;
+	add_choice(s, name);
+}
+
 void pp_nccl_gather_device(struct pp_nccl_said *s)
 {
 	const struct pp_nccl_field *f = s->event->field;
@@ -209,6 +281,7 @@ void pp_nccl_gather_device(struct pp_nccl_said *s)
 		break;
 	case PP_NCCL_IB_VIRTUAL:
 	case PP_NCCL_IB_DEVICE:
+		note_no_pci(s);
 		add_nic(s, word("IB"), f[0].value, f[1].text, PP_NCCL_UNSAID);
 		break;
 	case PP_NCCL_PROVIDER:
@@ -218,6 +291,9 @@ void pp_nccl_gather_device(struct pp_nccl_said *s)
 	case PP_NCCL_NET_NONE:
 	case PP_NCCL_SOCKET_USING:
 		add_choice(s, word(s->event->kind == PP_NCCL_IB_NONE ? "IB" : ""));
+		break;
+	case PP_NCCL_PLUGIN:
+		add_plugin(s, f[0].text);
 		break;
 	default:
 		if (s->event->kind < PP_NCCL_GPU_DMABUF)

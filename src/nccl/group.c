@@ -19,7 +19,7 @@ const struct pp_nccl_comm *pp_nccl_group_comm(const struct pp_nccl_group *g, uin
 static struct pp_nccl_seat *seat_put(struct pp_nccl_group *g, uint32_t comm, uint32_t rank,
 				     bool *ret_new)
 {
-	struct pp_nccl_seat key = {{comm, rank}, PP_NCCL_NONE, PP_NCCL_NONE, 0, false}, *s;
+	struct pp_nccl_seat key = {.key = {comm, rank}}, *s;
 	uint32_t i = pp_nccl_table_put(&g->seats, &key, ret_new);
 
 	if (i == PP_NCCL_NONE) {
@@ -35,7 +35,7 @@ static struct pp_nccl_seat *seat_put(struct pp_nccl_group *g, uint32_t comm, uin
 static const struct pp_nccl_seat *seat_find(const struct pp_nccl_group *g, uint32_t comm,
 					    uint32_t rank)
 {
-	struct pp_nccl_seat key = {{comm, rank}, 0, 0, 0, false};
+	struct pp_nccl_seat key = {.key = {comm, rank}};
 	uint32_t i = pp_nccl_table_find(&g->seats, &key);
 
 	return i == PP_NCCL_NONE ? NULL : pp_nccl_table_at(&g->seats, i);
@@ -66,7 +66,13 @@ static uint32_t comm_of(struct pp_nccl_group *g, const struct pp_nccl_member *m)
 		if (!s || s->process == PP_NCCL_NONE)
 			break;
 	}
-	return pp_nccl_table_put(&g->comms, &key, NULL);
+	i = pp_nccl_table_put(&g->comms, &key, NULL);
+	if (i != PP_NCCL_NONE && key.key.ordinal) {
+		struct pp_nccl_comm *c = pp_nccl_table_at(&g->comms, i);
+
+		c->guessed = true;
+	}
+	return i;
 }
 
 static void seat_member(struct pp_nccl_group *g, const struct pp_nccl_job *job,
@@ -88,6 +94,8 @@ static void seat_member(struct pp_nccl_group *g, const struct pp_nccl_job *job,
 	if (m->n_nodes > c->n_nodes)
 		c->n_nodes = m->n_nodes;
 	c->mnnvl |= m->mnnvl;
+	if (m->channels > c->channels)
+		c->channels = m->channels;
 	if (m->rings_without_gdr && !c->failed_rings) {
 		c->failed_rings = true;
 		c->rings = m->rings;
@@ -95,6 +103,9 @@ static void seat_member(struct pp_nccl_group *g, const struct pp_nccl_job *job,
 	if (!s)
 		return;
 	c->seen += is_new;
+	if (!is_new && (s->process != m->key.process || s->pointer != m->key.pointer))
+		c->guessed = true;
+	s->pointer = m->key.pointer;
 	s->process = m->key.process;
 	s->host = process_at(job, m->key.process)->key.host;
 	if (m->local_ranks)
@@ -177,6 +188,53 @@ static int count_hosts(struct pp_nccl_group *g)
 	return 0;
 }
 
+bool pp_nccl_spans_hosts(const struct pp_nccl_comm *c)
+{
+	return c->n_nodes > 1 || c->hosts > 1;
+}
+
+bool pp_nccl_one_host(const struct pp_nccl_comm *c)
+{
+	if (!c->key.n_ranks || c->hosts > 1 || c->mnnvl)
+		return false;
+	return c->n_nodes ? c->n_nodes == 1 : c->hosts == 1 && c->seen == c->key.n_ranks;
+}
+
+static struct pp_nccl_process *real_process(const struct pp_nccl_job *job, uint32_t i)
+{
+	struct pp_nccl_process *p = pp_nccl_table_at(&job->processes, i);
+
+	return p->same_as ? pp_nccl_table_at(&job->processes, p->same_as - 1) : p;
+}
+
+/* What each process has to do with traffic between hosts, and with nccl-tests. */
+static void count_processes(const struct pp_nccl_group *g, const struct pp_nccl_job *job)
+{
+	struct pp_nccl_process key = {0}, *p;
+	const struct pp_nccl_listed *l;
+	const struct pp_nccl_seat *s;
+	uint32_t i;
+
+	for (i = 0; i < g->seats.n; i++) {
+		s = pp_nccl_table_at(&g->seats, i);
+		if (s->process == PP_NCCL_NONE ||
+		    !pp_nccl_spans_hosts(pp_nccl_table_at(&g->comms, s->key.comm)))
+			continue;
+		p = pp_nccl_table_at(&job->processes, s->process);
+		p->several |= p->seats && p->comm != s->key.comm;
+		p->comm = s->key.comm;
+		p->seats++;
+	}
+	for (uint32_t k = 0; k < job->listed.n; k++) {
+		l = pp_nccl_table_at(&job->listed, k);
+		key.key.host = l->key.host;
+		key.key.pid = l->key.pid;
+		i = pp_nccl_table_find(&job->processes, &key);
+		if (i != PP_NCCL_NONE)
+			real_process(job, i)->listed += l->ranks;
+	}
+}
+
 int pp_nccl_group_make(struct pp_nccl_job *job, struct pp_nccl_group *ret)
 {
 	*ret = (struct pp_nccl_group){
@@ -192,7 +250,10 @@ int pp_nccl_group_make(struct pp_nccl_job *job, struct pp_nccl_group *ret)
 		seat_end(ret, job, i);
 	if (ret->comms.starved || ret->seats.starved)
 		return -ENOMEM;
-	return count_hosts(ret);
+	if (count_hosts(ret))
+		return -ENOMEM;
+	count_processes(ret, job);
+	return 0;
 }
 
 void pp_nccl_group_done(struct pp_nccl_group *g)
@@ -203,24 +264,36 @@ void pp_nccl_group_done(struct pp_nccl_group *g)
 	g->comm_of_end = NULL;
 }
 
+/* Two ranks whose hosts have one name. */
+static enum pp_nccl_crossing by_one_name(const struct pp_nccl_comm *c)
+{
+	if (!c || !c->n_nodes)
+		return PP_NCCL_CROSSING_DOUBTFUL;
+	/* fewer names than nodes: some nodes share one */
+	return c->seen == c->key.n_ranks && c->hosts != c->n_nodes ? PP_NCCL_CROSSING_UNKNOWN
+								   : PP_NCCL_WITHIN;
+}
+
 enum pp_nccl_crossing pp_nccl_group_crossing(const struct pp_nccl_group *g, uint32_t comm,
 					     const struct pp_nccl_end *e)
 {
 	const struct pp_nccl_comm *c = pp_nccl_group_comm(g, comm);
 	const struct pp_nccl_seat *from = seat_find(g, comm, e->key.from),
 				  *to = seat_find(g, comm, e->key.to);
+	bool placed = from && to && from->host != PP_NCCL_NONE && to->host != PP_NCCL_NONE;
 
 	if (e->key.transport == PP_NCCL_VIA_COLLNET || e->key.transport == PP_NCCL_VIA_MNNVL)
 		return PP_NCCL_BETWEEN;
 	if (e->key.transport != PP_NCCL_VIA_NET)
 		return PP_NCCL_WITHIN;
+	/* with NVLink between hosts the library counts them as one node */
+	if (placed && from->host != to->host)
+		return PP_NCCL_BETWEEN;
 	if (c && c->n_nodes == 1)
 		return PP_NCCL_WITHIN;
 	/* the library's own count of nodes is worth more than a host name, which two may share */
 	if ((c && c->n_nodes && c->n_nodes == c->key.n_ranks) || (from && from->local_ranks == 1) ||
 	    (to && to->local_ranks == 1))
 		return PP_NCCL_BETWEEN;
-	if (!from || !to || from->host == PP_NCCL_NONE || to->host == PP_NCCL_NONE)
-		return PP_NCCL_CROSSING_UNKNOWN;
-	return from->host == to->host ? PP_NCCL_WITHIN : PP_NCCL_BETWEEN;
+	return placed ? by_one_name(c) : PP_NCCL_CROSSING_UNKNOWN;
 }

@@ -16,8 +16,10 @@ void pp_nccl_job_init(struct pp_nccl_job *job)
 		.files = PP_NCCL_TABLE(struct pp_nccl_file, PP_NCCL_FILE, 16384),
 		.names = PP_NCCL_TABLE(struct pp_nccl_name, PP_NCCL_NAME, 65536),
 		.processes = PP_NCCL_TABLE(struct pp_nccl_process, two, PP_NCCL_MAX_PROCESSES),
+		.numbers = PP_NCCL_TABLE(struct pp_nccl_number, two, PP_NCCL_MAX_PROCESSES),
 		.pointers = PP_NCCL_TABLE(struct pp_nccl_pointer, four, PP_NCCL_MAX_MEMBERS),
 		.members = PP_NCCL_TABLE(struct pp_nccl_member, four, PP_NCCL_MAX_MEMBERS),
+		.threads = PP_NCCL_TABLE(struct pp_nccl_thread, two, PP_NCCL_MAX_MEMBERS),
 		.ends = PP_NCCL_TABLE(struct pp_nccl_end, sizeof(((struct pp_nccl_end *)NULL)->key),
 				      PP_NCCL_MAX_ENDS),
 		.nics = PP_NCCL_TABLE(struct pp_nccl_nic, 3 * sizeof(uint32_t), 65536),
@@ -25,6 +27,7 @@ void pp_nccl_job_init(struct pp_nccl_job *job)
 		.choices = PP_NCCL_TABLE(struct pp_nccl_choice, 3 * sizeof(uint32_t), 65536),
 		.settings = PP_NCCL_TABLE(struct pp_nccl_setting, two, 32768),
 		.errors = PP_NCCL_TABLE(struct pp_nccl_error, four, PP_NCCL_MAX_ERRORS),
+		.listed = PP_NCCL_TABLE(struct pp_nccl_listed, two, PP_NCCL_MAX_PROCESSES),
 		.oldest = PP_NCCL_OLDEST,
 		.newest = PP_NCCL_NEWEST,
 		.oldest_at = NOWHERE,
@@ -43,9 +46,9 @@ void pp_nccl_job_init(struct pp_nccl_job *job)
 static struct pp_nccl_table *table_at(struct pp_nccl_job *job, size_t i)
 {
 	struct pp_nccl_table *const all[] = {
-		&job->files,   &job->names,    &job->processes, &job->pointers,
-		&job->members, &job->ends,     &job->nics,	&job->gpus,
-		&job->choices, &job->settings, &job->errors,
+		&job->files,  &job->names,   &job->processes, &job->pointers, &job->members,
+		&job->ends,   &job->nics,    &job->gpus,      &job->choices,  &job->settings,
+		&job->errors, &job->numbers, &job->threads,   &job->listed,
 	};
 
 	return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
@@ -74,7 +77,7 @@ bool pp_nccl_job_full(const struct pp_nccl_job *job)
 	/* a full list of errors or files loses no connection */
 	return job->names.full || job->processes.full || job->pointers.full || job->members.full ||
 	       job->ends.full || job->nics.full || job->gpus.full || job->choices.full ||
-	       job->settings.full;
+	       job->settings.full || job->threads.full || job->listed.full;
 }
 
 uint32_t pp_nccl_job_intern(struct pp_nccl_job *job, struct pp_nccl_span text)
@@ -121,18 +124,25 @@ struct pp_nccl_place pp_nccl_job_here(const struct pp_nccl_job *job)
  */
 static uint32_t same_number(const struct pp_nccl_job *job, uint32_t pid)
 {
-	uint32_t found = PP_NCCL_NONE;
-	const struct pp_nccl_process *p;
+	struct pp_nccl_number key = {{job->file, pid}, 0}, *n;
+	uint32_t i = pp_nccl_table_find(&job->numbers, &key);
 
-	for (uint32_t i = 0; i < job->processes.n; i++) {
-		p = pp_nccl_table_at(&job->processes, i);
-		if (p->key.pid != pid || p->same_as || p->place.file != job->file)
-			continue;
-		if (found != PP_NCCL_NONE)
-			return PP_NCCL_NONE;
-		found = i;
-	}
-	return found;
+	if (i == PP_NCCL_NONE)
+		return i;
+	n = pp_nccl_table_at(&job->numbers, i);
+	return n->process;
+}
+
+static void note_number(struct pp_nccl_job *job, uint32_t pid, uint32_t process)
+{
+	struct pp_nccl_number key = {{job->file, pid}, 0}, *n;
+	bool is_new;
+	uint32_t i = pp_nccl_table_put(&job->numbers, &key, &is_new);
+
+	if (i == PP_NCCL_NONE)
+		return;
+	n = pp_nccl_table_at(&job->numbers, i);
+	n->process = is_new ? process : PP_NCCL_NONE;
 }
 
 static uint32_t process_of(struct pp_nccl_job *job, const struct pp_nccl_line *line)
@@ -152,8 +162,10 @@ static uint32_t process_of(struct pp_nccl_job *job, const struct pp_nccl_line *l
 	p = pp_nccl_table_at(&job->processes, i);
 	if (is_new) {
 		p->place = pp_nccl_job_here(job);
-		p->dmabuf_off = p->returned = NOWHERE;
+		p->dmabuf_off = p->returned = p->start_failed = p->rings_unclear = NOWHERE;
 		p->same_as = other == PP_NCCL_NONE ? 0 : other + 1;
+		if (!p->same_as)
+			note_number(job, line->pid, i);
 	}
 	return p->same_as ? p->same_as - 1 : i;
 }
@@ -170,6 +182,22 @@ void pp_nccl_gather_range(struct pp_nccl_job *job, int oldest, int newest)
 	}
 }
 
+/* A line that may lack its end could say the opposite of what it seems to. */
+static bool misleads(const struct pp_nccl_line *line, enum pp_nccl_kind kind)
+{
+	switch (kind) {
+	case PP_NCCL_CHANNEL:
+	case PP_NCCL_COLLNET:
+		return !pp_nccl_span_find(line->message, "/GDRDMA");
+	case PP_NCCL_SETTING:
+	case PP_NCCL_USING_NETWORK:
+	case PP_NCCL_VERSION:
+		return true;
+	default:
+		return false;
+	}
+}
+
 typedef void handler(struct pp_nccl_said *s);
 
 static handler *handler_of(enum pp_nccl_kind kind)
@@ -180,13 +208,17 @@ static handler *handler_of(enum pp_nccl_kind kind)
 		return pp_nccl_gather_version;
 	if (kind <= PP_NCCL_COMM_ABORT)
 		return pp_nccl_gather_member;
+	if (kind == PP_NCCL_WIDTH)
+		return pp_nccl_gather_width;
+	if (kind == PP_NCCL_PROTOCOL || kind == PP_NCCL_PROTOCOL_NUMBER)
+		return pp_nccl_gather_protocol;
 	if (kind <= PP_NCCL_NVLINK)
 		return pp_nccl_gather_device;
 	if (kind == PP_NCCL_CHANNEL || kind == PP_NCCL_COLLNET)
 		return pp_nccl_gather_channel;
 	if (kind == PP_NCCL_RINGS || kind == PP_NCCL_RINGS_GDR)
 		return pp_nccl_gather_rings;
-	return kind < PP_NCCL_TEST_HEAD ? pp_nccl_gather_error : pp_nccl_gather_bench;
+	return kind < PP_NCCL_TEST_PARAMETERS ? pp_nccl_gather_error : pp_nccl_gather_bench;
 }
 
 bool pp_nccl_job_line(struct pp_nccl_job *job, const char *text, size_t len, uint64_t number)
@@ -208,6 +240,10 @@ bool pp_nccl_job_line(struct pp_nccl_job *job, const char *text, size_t len, uin
 			said.process = process_of(job, &line);
 		if (line.has_function)
 			pp_nccl_gather_range(job, PP_NCCL_V(2, 30, 0), PP_NCCL_NEWEST);
+		if (job->partial && misleads(&line, event.kind)) {
+			job->unfinished++;
+			continue;
+		}
 		if (event.kind != PP_NCCL_VERSION)
 			pp_nccl_gather_range(job, event.oldest, event.newest);
 		handle = handler_of(event.kind);

@@ -13,7 +13,7 @@
 #include "nccl/table.h"
 
 enum {
-	PP_NCCL_NAME = 64,
+	PP_NCCL_NAME = 128,
 	PP_NCCL_FILE = 512,
 	PP_NCCL_TEXT = 240,
 	PP_NCCL_MAX_PROCESSES = 32768,
@@ -22,6 +22,7 @@ enum {
 	PP_NCCL_MAX_ERRORS = 1024,
 	PP_NCCL_MAX_FLUSHES = 256, /* of the errors; the root must find room */
 	PP_NCCL_MAX_VERSIONS = 16,
+	PP_NCCL_MAX_CHANNELS = 64, /* the library's own bound */
 };
 
 struct pp_nccl_place {
@@ -41,12 +42,20 @@ struct pp_nccl_process {
 	struct {
 		uint32_t host, pid;
 	} key;
-	uint32_t same_as;     /* index + 1 of the process this one is an alias of, 0 none */
-	uint32_t last_member; /* that spoke, index + 1 */
-	uint32_t members;     /* newest one, index + 1; they are chained */
-	struct pp_nccl_place place, dmabuf_off, returned;
-	bool dmabuf_gpu, ll_only;
+	uint32_t same_as;  /* index + 1 of the process this one is an alias of, 0 none */
+	uint32_t members;  /* newest one, index + 1; they are chained */
+	uint32_t channels; /* said before any communicator was named, 0 none */
+	/* returned: an error, by what gives up; start_failed: the same while it started */
+	struct pp_nccl_place place, dmabuf_off, returned, start_failed, rings_unclear;
+	bool ll_only, protocol_unclear; /* by NCCL_PROTO */
+	bool env_shown;			/* lines of the subsystem ENV are printed */
+	bool hca_able, hca_unable;
+	bool ib_plugin; /* the plug-in says that it is the one over verbs */
+	bool provider_rdma;
 	uint32_t registered_dmabuf;
+	/* set when grouped: ranks that nccl-tests lists, ranks between hosts, their communicator */
+	uint32_t listed, seats, comm;
+	bool several; /* such communicators */
 };
 
 struct pp_nccl_member { /* one rank of one communicator, as its process printed it */
@@ -56,6 +65,7 @@ struct pp_nccl_member { /* one rank of one communicator, as its process printed 
 	} key;
 	uint32_t rank, n_ranks, n_nodes, local_ranks; /* n_nodes, local_ranks: 0 unknown */
 	uint64_t id;				      /* commId, 0 unknown */
+	uint32_t channels;			      /* of rings and trees, 0 unknown */
 	bool mnnvl, complete, over, rings_without_gdr;
 	uint32_t comm;			   /* set when grouped */
 	uint32_t previous;		   /* of the same process, index + 1 */
@@ -68,6 +78,27 @@ struct pp_nccl_pointer { /* the newest member behind a pointer */
 		uint64_t pointer;
 	} key;
 	uint32_t member;
+};
+
+struct pp_nccl_thread { /* of which member a thread spoke last */
+	struct {
+		uint32_t process, thread;
+	} key;
+	uint32_t member;
+};
+
+struct pp_nccl_number { /* the process of a number, as one file shows it */
+	struct {
+		uint32_t file, pid;
+	} key;
+	uint32_t process; /* PP_NCCL_NONE: several */
+};
+
+struct pp_nccl_listed { /* a process in nccl-tests' list of ranks */
+	struct {
+		uint32_t host, pid;
+	} key;
+	uint32_t ranks;
 };
 
 struct pp_nccl_end { /* one end of one connection */
@@ -135,25 +166,34 @@ struct pp_nccl_version {
 };
 
 struct pp_nccl_bench { /* tables of nccl-tests */
-	uint32_t heads, rank_lines, rows, rows_unchecked, rows_wrong, bounds_ok, bounds_failed;
+	/* a run prints each of the first three once, and its footer when all ranks are done */
+	uint32_t parameters, device_lists, columns, bounds_ok, bounds_failed;
+	uint32_t heads, rows, rows_unchecked, rows_wrong;
 	uint64_t largest_right; /* bytes of the largest row that was checked and right */
 	struct pp_nccl_place row, bounds, wrong;
 };
 
+struct pp_nccl_protocols { /* largest message by the protocol that carried it */
+	uint64_t ll_bytes, other_bytes;
+};
+
 struct pp_nccl_job {
-	struct pp_nccl_table files, names, processes, pointers, members, ends, nics, gpus, choices,
-		settings, errors;
+	struct pp_nccl_table files, names, processes, numbers, pointers, members, threads, ends,
+		nics, gpus, choices, settings, errors, listed;
 	struct pp_nccl_version versions[PP_NCCL_MAX_VERSIONS];
 	uint32_t n_versions;
 	int oldest, newest; /* by format; oldest > newest: the lines contradict each other */
 	struct pp_nccl_place oldest_at, newest_at;
 	struct pp_nccl_bench bench;
+	struct pp_nccl_protocols protocols;
 	struct pp_nccl_place nvlink, simulated, registered, user_buffer, user_buffer_failed,
 		application_failed, provider_tcp;
-	uint64_t lines, cut; /* lines of NCCL; lines longer than the bound */
+	/* lines of NCCL; those longer than the bound; last ones of a file that lack their end */
+	uint64_t lines, cut, unfinished;
 	uint32_t flushes;
 	uint32_t file; /* that is being read */
 	uint32_t last_number;
+	bool partial; /* the line at hand may lack its end */
 };
 
 void pp_nccl_job_init(struct pp_nccl_job *job);

@@ -2,9 +2,10 @@
 /*
  * A job's logs -> one judgement, in the project's words.
  *
- * claim_gdr is the claim "large messages between hosts went between NIC and GPU memory". Taking a
- * line away never makes it better: proof needs every end of every connection and finished
- * traffic, and no absence of a line counts for anything.
+ * claim_gdr is the claim "large messages between hosts went between NIC and GPU memory". Proof
+ * needs every end of every connection, and lines that only a job prints that came to its end: no
+ * absence of a line counts for anything, so a job that failed stays unproven without the lines
+ * that say so.
  */
 #ifndef PP_NCCL_JUDGE_H
 #define PP_NCCL_JUDGE_H
@@ -51,8 +52,13 @@ struct pp_nccl_ends { /* ends of connections between hosts, by what carries them
 	uint32_t gdr, staged, socket, nvlink;
 	uint32_t within; /* connections inside a host, of any kind */
 	uint32_t unpaired, ambiguous, unknown_hosts;
-	uint32_t ll; /* of gdr: owned by a process limited to the LL protocols */
-	struct pp_nccl_place gdr_at, staged_at, socket_at, nvlink_at, unpaired_at, within_at;
+	uint32_t ll;	      /* of gdr: owned by a process limited to the protocol LL */
+	uint32_t unknown_net; /* of gdr: of networks that may run over something else than RDMA */
+	/* communicators between hosts: without a number of channels; with channels of which not
+	 * every host both sends and receives */
+	uint32_t unknown_width, narrow;
+	struct pp_nccl_place gdr_at, staged_at, socket_at, nvlink_at, unpaired_at, within_at,
+		unknown_net_at;
 };
 
 struct pp_nccl_judgement {
@@ -69,7 +75,7 @@ struct pp_nccl_judgement {
 	struct pp_nccl_ends ends;
 	struct pp_nccl_why why[PP_NCCL_MAX_WHY];
 	uint32_t n_why;
-	const char *next; /* what to run to get further, "" for nothing */
+	char next[400]; /* what to run to get further, "" for nothing */
 };
 
 /* -ENOMEM, or 0. */

@@ -2,52 +2,73 @@
 /*
  * How much of the job is here, which version wrote it, and what its capability lines allow.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nccl/judge_parts.h"
 #include "base/banned.h"
 
-bool pp_nccl_spans_hosts(const struct pp_nccl_comm *c)
+static int compare_ranks(const void *a, const void *b)
 {
-	return c->n_nodes ? c->n_nodes > 1 : c->hosts > 1;
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
 }
 
-bool pp_nccl_one_host(const struct pp_nccl_comm *c)
+/* The ranks of a communicator that have a seat, in order. */
+static int seated(const struct pp_nccl_group *g, uint32_t comm, uint32_t **ret, uint32_t *ret_n)
 {
-	if (!c->key.n_ranks)
-		return false;
-	return c->n_nodes ? c->n_nodes == 1 : c->hosts == 1 && c->seen == c->key.n_ranks;
+	uint32_t *ranks = malloc((g->seats.n + 1) * sizeof(*ranks)), n = 0;
+	const struct pp_nccl_seat *s;
+
+	if (!ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < g->seats.n; i++) {
+		s = pp_nccl_table_at(&g->seats, i);
+		if (s->key.comm == comm)
+			ranks[n++] = s->key.rank;
+	}
+	qsort(ranks, n, sizeof(*ranks), compare_ranks);
+	*ret = ranks;
+	*ret_n = n;
+	return 0;
 }
 
-static void list_missing(struct pp_nccl_case *c, uint32_t comm, uint32_t n_ranks)
+/* The gaps between the ranks that are here: a log may claim any number of ranks. */
+static int list_missing(struct pp_nccl_case *c, uint32_t comm, uint32_t n_ranks)
 {
 	char *out = c->j->missing;
 	size_t len = 0, size = sizeof(c->j->missing);
-	uint32_t first;
-	int n;
+	uint32_t *here, n_here, from = 0, to;
+	int r = seated(c->group, comm, &here, &n_here), n;
 
-	for (uint32_t r = 0; r < n_ranks && len + 28 < size; r++) {
-		if (pp_nccl_group_host(c->group, comm, r) != PP_NCCL_NONE)
-			continue;
-		for (first = r;
-		     r + 1 < n_ranks && pp_nccl_group_host(c->group, comm, r + 1) == PP_NCCL_NONE;
-		     r++)
-			;
-		n = first == r
-			    ? snprintf(out + len, size - len, "%s%u", len ? ", " : "", first)
-			    : snprintf(out + len, size - len, "%s%u-%u", len ? ", " : "", first, r);
-		len += n > 0 ? (size_t)n : 0;
-		if (len + 28 >= size)
-			(void)snprintf(out + len, size - len, ", ...");
+	if (r)
+		return r;
+	for (uint32_t i = 0; i <= n_here && len + 28 < size; i++) {
+		to = i < n_here ? here[i] : n_ranks;
+		if (from < to) {
+			n = to - from == 1
+				    ? snprintf(out + len, size - len, "%s%u", len ? ", " : "", from)
+				    : snprintf(out + len, size - len, "%s%u-%u", len ? ", " : "",
+					       from, to - 1);
+			len += n > 0 ? (size_t)n : 0;
+			if (len + 28 >= size)
+				(void)snprintf(out + len, size - len, ", ...");
+		}
+		from = to + 1;
 	}
+	free(here);
+	return 0;
 }
 
-void pp_nccl_judge_coverage(struct pp_nccl_case *c)
+int pp_nccl_judge_coverage(struct pp_nccl_case *c)
 {
 	struct pp_nccl_judgement *j = c->j;
 	const struct pp_nccl_comm *comm;
 	bool spans = false, headless = false;
+	int r;
 
 	for (uint32_t i = 0; i < c->group->comms.n; i++)
 		spans |= pp_nccl_spans_hosts(pp_nccl_group_comm(c->group, i));
@@ -58,8 +79,11 @@ void pp_nccl_judge_coverage(struct pp_nccl_case *c)
 			continue;
 		j->ranks += comm->key.n_ranks;
 		j->ranks_seen += comm->key.n_ranks ? comm->seen : 0;
-		if (comm->key.n_ranks > comm->seen && !*j->missing)
-			list_missing(c, i, comm->key.n_ranks);
+		r = comm->key.n_ranks > comm->seen && !*j->missing
+			    ? list_missing(c, i, comm->key.n_ranks)
+			    : 0;
+		if (r)
+			return r;
 	}
 	if (!c->job->lines)
 		j->coverage = PP_NCCL_COVER_NONE;
@@ -69,6 +93,7 @@ void pp_nccl_judge_coverage(struct pp_nccl_case *c)
 		j->coverage = PP_NCCL_COVER_ALL;
 	else
 		j->coverage = j->ranks_seen == 1 ? PP_NCCL_COVER_ONE : PP_NCCL_COVER_SOME;
+	return 0;
 }
 
 static void put_version(char *out, size_t size, int v)
@@ -171,18 +196,20 @@ static void chosen(const struct pp_nccl_job *job, uint32_t *ret_tcp, uint32_t *r
 	}
 }
 
+/*
+ * A process none of whose NICs can do it stages all that it sends and receives; one that has some
+ * NIC that can, may use that.
+ */
 static enum pp_nccl_path by_capability(const struct pp_nccl_job *job)
 {
 	uint32_t able = 0, unable = 0, near = 0, far = 0;
-	const struct pp_nccl_nic *nic;
+	const struct pp_nccl_process *p;
 	const struct pp_nccl_gpu *g;
 
-	for (uint32_t i = 0; i < job->nics.n; i++) {
-		nic = pp_nccl_table_at(&job->nics, i);
-		if (pp_nccl_is_tcp(job, nic->key.network))
-			continue;
-		able += nic->able == PP_NCCL_ABLE;
-		unable += nic->able == PP_NCCL_UNABLE;
+	for (uint32_t i = 0; i < job->processes.n; i++) {
+		p = pp_nccl_table_at(&job->processes, i);
+		able += p->hca_able;
+		unable += p->hca_unable && !p->hca_able;
 	}
 	for (uint32_t i = 0; i < job->gpus.n; i++) {
 		g = pp_nccl_table_at(&job->gpus, i);
@@ -191,7 +218,7 @@ static enum pp_nccl_path by_capability(const struct pp_nccl_job *job)
 	}
 	if ((unable && !able) || (far && !near))
 		return PP_NCCL_PATH_STAGED;
-	if (far && near)
+	if (unable || far)
 		return PP_NCCL_PATH_MIXED;
 	return near || able ? PP_NCCL_PATH_GDR : PP_NCCL_PATH_UNDETERMINED;
 }

@@ -16,8 +16,9 @@ struct pp_nccl_case {
 };
 
 int pp_nccl_judge_ends(struct pp_nccl_case *c);
-void pp_nccl_judge_coverage(struct pp_nccl_case *c);
+int pp_nccl_judge_coverage(struct pp_nccl_case *c);
 void pp_nccl_judge_version(struct pp_nccl_case *c);
+void pp_nccl_judge_next(struct pp_nccl_case *c);
 void pp_nccl_judge_expected(struct pp_nccl_case *c);
 
 /* Each says why when it is true. */
@@ -30,9 +31,11 @@ const struct pp_nccl_choice *pp_nccl_find_choice(const struct pp_nccl_job *job,
 						 enum pp_nccl_kind kind, bool tcp);
 const struct pp_nccl_error *pp_nccl_root(const struct pp_nccl_case *c); /* NULL: no root */
 
-/* Some communicator is known to span hosts / all are known not to. */
-bool pp_nccl_spans_hosts(const struct pp_nccl_comm *c);
-bool pp_nccl_one_host(const struct pp_nccl_comm *c);
+/*
+ * Every end of every connection is here and direct, and checked traffic used them to its end.
+ * Says what is there, or what is missing.
+ */
+bool pp_nccl_proof(struct pp_nccl_case *c);
 
 void pp_nccl_because(struct pp_nccl_case *c, struct pp_nccl_place at, const char *fmt, ...)
 	PP_PRINTF(3, 4);

@@ -53,9 +53,9 @@ bool pp_nccl_failed_before_moving(struct pp_nccl_case *c)
 	}
 	for (uint32_t i = 0; !c->job->ends.n && i < c->job->processes.n; i++) {
 		p = pp_nccl_table_at(&c->job->processes, i);
-		if (p->returned.file == PP_NCCL_NONE)
+		if (p->start_failed.file == PP_NCCL_NONE)
 			continue;
-		pp_nccl_because(c, p->returned, "the library gave up before any connection");
+		pp_nccl_because(c, p->start_failed, "the library gave up before any connection");
 		return true;
 	}
 	return false;
@@ -86,11 +86,45 @@ static void because_unable(struct pp_nccl_case *c)
 	}
 }
 
+/* Which communicator's rings is not known, but each one of the process spans hosts. */
+static bool whichever_spans(const struct pp_nccl_case *c, const struct pp_nccl_process *p)
+{
+	const struct pp_nccl_comm *comm;
+	const struct pp_nccl_member *m;
+
+	for (uint32_t i = p->members; i; i = m->previous) {
+		m = pp_nccl_table_at(&c->job->members, i - 1);
+		comm = pp_nccl_group_comm(c->group, m->comm);
+		if (!comm || !pp_nccl_spans_hosts(comm))
+			return false;
+	}
+	return p->members > 0;
+}
+
+/* Where the library says that rings between hosts are without GDR; file NONE: nowhere. */
+static struct pp_nccl_place rings_without_gdr(const struct pp_nccl_case *c)
+{
+	const struct pp_nccl_process *p;
+	const struct pp_nccl_comm *comm;
+
+	for (uint32_t i = 0; i < c->group->comms.n; i++) {
+		comm = pp_nccl_group_comm(c->group, i);
+		if (comm->failed_rings && pp_nccl_spans_hosts(comm))
+			return comm->rings;
+	}
+	for (uint32_t i = 0; i < c->job->processes.n; i++) {
+		p = pp_nccl_table_at(&c->job->processes, i);
+		if (p->rings_unclear.file != PP_NCCL_NONE && whichever_spans(c, p))
+			return p->rings_unclear;
+	}
+	return (struct pp_nccl_place){PP_NCCL_NONE, 0};
+}
+
 /* Connections that are not direct; each is a reason of its own. */
 bool pp_nccl_refuted_by_ends(struct pp_nccl_case *c)
 {
 	const struct pp_nccl_ends *n = &c->j->ends;
-	const struct pp_nccl_comm *comm;
+	struct pp_nccl_place rings = rings_without_gdr(c);
 
 	if (n->socket)
 		pp_nccl_because(c, n->socket_at, "%" PRIu32 " ends between hosts use TCP sockets",
@@ -109,12 +143,9 @@ bool pp_nccl_refuted_by_ends(struct pp_nccl_case *c)
 		pp_nccl_because(c, n->gdr_at,
 				"NCCL_PROTO allows LL only: senders keep their buffers in host "
 				"memory");
-	for (uint32_t i = 0; i < c->group->comms.n; i++) {
-		comm = pp_nccl_group_comm(c->group, i);
-		if (!comm->failed_rings || !pp_nccl_spans_hosts(comm))
-			continue;
+	if (rings.file != PP_NCCL_NONE) {
 		/* said over all ranks: the ends that lack it may be another rank's */
-		pp_nccl_because(c, comm->rings, "the library says of the rings: GDR 0");
+		pp_nccl_because(c, rings, "the library says of the rings: GDR 0");
 		if (c->j->path == PP_NCCL_PATH_GDR)
 			c->j->path = PP_NCCL_PATH_MIXED;
 		return true;

@@ -176,8 +176,10 @@ void pp_nccl_reader_feed(struct pp_nccl_reader *r, const char *bytes, size_t len
 
 void pp_nccl_reader_end(struct pp_nccl_reader *r)
 {
+	r->partial = true;
 	if (r->len && !r->skipping)
 		pp_nccl_reader_feed(r, "\n", 1);
+	r->partial = false;
 	r->len = 0;
 	r->number = 0;
 	r->skipping = r->counted = false;

@@ -27,6 +27,7 @@ struct pp_nccl_reader {
 	uint64_t cut;	 /* lines that were longer than the bound */
 	bool skipping;	 /* inside such a line */
 	bool counted;	 /* this line is among the cut ones */
+	bool partial;	 /* the line handed on has no newline behind it: the file was cut there */
 	bool table;	 /* rows of numbers are wanted too (a table of nccl-tests) */
 	char clean[PP_NCCL_LINE_MAX + 1];
 };
