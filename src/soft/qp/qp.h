@@ -75,7 +75,9 @@ struct soft_counters { /* names after the kernel's hw_counters where one fits */
 	uint64_t rx_write_requests, rx_read_requests, rx_atomic_requests, rx_sends;
 	uint64_t cnp_handled, ecn_marked;
 	uint64_t sent_data_bytes, received_data_bytes;
-	uint64_t ghost_responses; /* to nothing that is open: late, duplicate, forged */
+	uint64_t qkey_violations;    /* qkey_viol_cntr of a port */
+	uint64_t datagrams_too_long; /* dropped: longer than the buffers that waited */
+	uint64_t ghost_responses;    /* to nothing that is open: late, duplicate, forged */
 };
 
 /*
@@ -109,37 +111,59 @@ struct soft_requester {
 	bool tell_drained; /* an event when SQD has nothing under way */
 };
 
-enum { SOFT_ATOMICS_KEPT = 32, SOFT_READS_QUEUED = 32 };
+enum {
+	SOFT_RD_ATOMIC_MAX = 16, /* READs and atomics open at either end: what devices say */
+	SOFT_ATOMICS_KEPT = 32,	 /* results for duplicates; >= SOFT_RD_ATOMIC_MAX */
+	SOFT_ANSWERS_MAX = 2 * SOFT_RD_ATOMIC_MAX,
+};
 
-/* A READ being answered: pieces of at most what the caller's budget allows. */
-struct soft_read_job {
+/* A READ or atomic that was accepted and not all of whose responses have been sent. */
+struct soft_answer {
 	uint32_t psn, left_psn; /* next response, responses left */
-	uint64_t va;
+	uint32_t msn;
 	uint32_t rkey, left_bytes;
-	bool first;
+	uint64_t va;  /* next byte of a READ; of an atomic: the original value */
+	bool atomic;  /* else a READ */
+	bool started; /* the first response is out */
+	bool replay;  /* asked for again by a duplicate */
 };
 
 struct soft_responder {
 	struct soft_recv_queue *rq; /* own or shared */
 	struct soft_recv_queue own_rq;
-	uint32_t expected_psn, msn;
-	/* The message being received. */
-	bool in_message, nak_sent, ack_pending, established;
-	uint8_t message_op; /* SOFT_IS_SEND or _WRITE's first operation */
-	uint64_t write_va;  /* next byte of a WRITE */
-	uint32_t write_rkey, write_left;
-	uint32_t received;	 /* bytes of this message */
 	struct soft_recv_wr *wr; /* taken from rq for this message; room for one */
 	bool has_wr;
-	uint32_t ack_psn; /* of the pending acknowledge */
-	struct {	  /* results kept for duplicates, a ring */
+	bool established, told_last;
+	uint32_t expected_psn, msn;
+
+	/* The message being received. */
+	bool in_message;
+	uint16_t message_kind;		 /* SOFT_IS_SEND or SOFT_IS_WRITE */
+	uint64_t write_va;		 /* next byte of a WRITE */
+	uint32_t write_rkey, write_left; /* bytes still to come */
+	uint32_t received;		 /* bytes of this message */
+
+	/*
+	 * What goes out when all answers are: an acknowledge of all before expected_psn, or a NAK
+	 * in its place. After a NAK of sequence or readiness what lies ahead is dropped silently
+	 * until the expected packet comes.
+	 */
+	bool ack_pending, silent;
+	bool closing; /* to ERR once the NAK is out: nothing is taken in any more */
+	bool close_event;
+	uint8_t nak; /* syndrome, 0: none */
+	uint32_t nak_psn;
+	uint8_t close_with; /* enum soft_qp_event, if close_event */
+
+	/* In the order of their packet numbers. Results of atomics are a ring. */
+	struct soft_answer answers[SOFT_ANSWERS_MAX];
+	uint32_t num_answers, num_replays;
+	struct {
 		uint32_t psn;
-		uint64_t original;
 		bool used;
+		uint64_t original;
 	} atomics[SOFT_ATOMICS_KEPT];
 	uint32_t next_atomic;
-	struct soft_read_job reads[SOFT_READS_QUEUED]; /* a ring; order of the requests */
-	uint32_t reads_head, reads_tail;
 };
 
 struct soft_qp {

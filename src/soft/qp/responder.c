@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The responder of a reliable connection: which packet is the expected one, what is said about the
+ * others (InfiniBand Architecture Specification, volume 1, 9.7.4 and 9.9.3).
+ *
+ *   ahead of expected_psn   one NAK of sequence, then silence until the expected one comes
+ *   behind                  SEND, WRITE: acknowledged again; READ, atomic: answered again
+ *   expected                executed, or refused: RNR NAK (once more later), NAK and ERR
+ *
+ * Nothing is executed twice, and nothing that is said overtakes the answer of an earlier READ.
+ */
+#include "soft/qp/responder.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+/* Traffic class of a packet that met congestion (RFC 3168). */
+enum { ECN_MASK = 3, ECN_CE = 3 };
+
+void soft_responder_reset(struct soft_qp *qp)
+{
+	struct soft_responder *r = &qp->resp;
+
+	r->has_wr = r->established = r->told_last = false;
+	r->expected_psn = r->msn = 0;
+	r->in_message = false;
+	r->ack_pending = r->silent = r->closing = r->close_event = false;
+	r->nak = 0;
+	r->num_answers = r->num_replays = 0;
+	memset(r->atomics, 0, sizeof(r->atomics));
+	r->next_atomic = 0;
+	r->own_rq.taken = r->own_rq.posted;
+}
+
+void soft_responder_start(struct soft_qp *qp)
+{
+	qp->resp.expected_psn = qp->attr.rq_psn & SOFT_PSN_MASK;
+}
+
+static void send_acknowledge(struct soft_qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct soft_packet p = {
+		.opcode = SOFT_RC | SOFT_ACKNOWLEDGE,
+		.pkey = qp->attr.pkey,
+		.dest_qp = qp->attr.remote_qpn,
+		.psn = psn,
+		.syndrome = syndrome,
+		.msn = qp->resp.msn,
+	};
+
+	qp->ops->send(qp, &qp->path, &p, NULL, 0, false);
+}
+
+/* To ERR with the last word to the requester. */
+static void close_now(struct soft_qp *qp)
+{
+	struct soft_responder *r = &qp->resp;
+	bool event = r->close_event;
+
+	send_acknowledge(qp, r->nak, r->nak_psn);
+	r->nak = 0;
+	r->close_event = false;
+	soft_qp_fail(qp);
+	if (event)
+		qp->ops->event(qp, r->close_with);
+}
+
+void soft_responder_refuse(struct soft_qp *qp, struct soft_refusal why, uint32_t psn)
+{
+	struct soft_responder *r = &qp->resp;
+
+	if (why.syndrome == SOFT_AETH_NAK_ACCESS)
+		qp->counters->resp_remote_access_errors++;
+	r->closing = true;
+	r->nak = why.syndrome;
+	r->nak_psn = psn;
+	/* Class A: the receive request tells. Class C: there is none that could, an event does. */
+	if (r->has_wr) {
+		r->has_wr = false;
+		soft_complete_recv(qp, r->wr, why.status, NULL);
+	} else if (why.syndrome == SOFT_AETH_NAK_OPERATION) {
+		r->close_event = true;
+		r->close_with = SOFT_QP_EVENT_FATAL;
+	} else {
+		r->close_event = true;
+		r->close_with = why.syndrome == SOFT_AETH_NAK_ACCESS ? SOFT_QP_EVENT_ACCESS
+								     : SOFT_QP_EVENT_REQUEST;
+	}
+	if (r->num_answers == 0)
+		close_now(qp);
+}
+
+/* Does the packet stand where its opcode says, with the payload that such a one has? */
+static bool fits(const struct soft_qp *qp, const struct soft_packet *p, uint16_t flags)
+{
+	const struct soft_responder *r = &qp->resp;
+	bool first = flags & SOFT_IS_FIRST, last = flags & SOFT_IS_LAST;
+
+	if (r->in_message ? first || !(flags & r->message_kind) : !first)
+		return false;
+	if (!last)
+		return p->payload_bytes == qp->attr.mtu;
+	return p->payload_bytes <= qp->attr.mtu && (first || p->payload_bytes > 0);
+}
+
+/* What the QP lets its peer do at all. */
+static bool enabled(const struct soft_qp *qp, uint16_t flags)
+{
+	uint32_t needed = 0;
+
+	if (flags & SOFT_IS_WRITE)
+		needed = SOFT_ACCESS_REMOTE_WRITE;
+	else if (flags & SOFT_IS_READ)
+		needed = SOFT_ACCESS_REMOTE_READ;
+	else if (flags & SOFT_HAS_ATOMIC)
+		needed = SOFT_ACCESS_REMOTE_ATOMIC;
+	return (qp->attr.access & needed) == needed;
+}
+
+static struct soft_refusal execute(struct soft_qp *qp, const struct soft_packet *p, uint16_t flags)
+{
+	struct soft_responder *r = &qp->resp;
+	struct soft_refusal why;
+
+	if (!fits(qp, p, flags) || !enabled(qp, flags))
+		return SOFT_REFUSED_INVALID;
+	if (flags & SOFT_IS_READ)
+		return soft_answer_read(qp, p);
+	if (flags & SOFT_HAS_ATOMIC)
+		return soft_answer_atomic(qp, p);
+	why = flags & SOFT_IS_SEND ? soft_message_send(qp, p) : soft_message_write(qp, p);
+	if (why.syndrome)
+		return why;
+	r->message_kind = flags & (SOFT_IS_SEND | SOFT_IS_WRITE);
+	r->in_message = !(flags & SOFT_IS_LAST);
+	r->expected_psn = soft_psn_add(r->expected_psn, 1);
+	if (!r->in_message)
+		r->msn = soft_psn_add(r->msn, 1);
+	if (p->ack_request)
+		r->ack_pending = true;
+	qp->counters->received_data_bytes += p->payload_bytes;
+	return SOFT_EXECUTED;
+}
+
+static void ahead(struct soft_qp *qp)
+{
+	struct soft_responder *r = &qp->resp;
+
+	qp->counters->out_of_sequence++;
+	if (r->silent)
+		return;
+	r->silent = true;
+	r->nak = SOFT_AETH_NAK_SEQUENCE;
+	r->nak_psn = r->expected_psn;
+}
+
+static void behind(struct soft_qp *qp, const struct soft_packet *p, uint16_t flags)
+{
+	qp->counters->duplicate_request++;
+	if (flags & (SOFT_IS_SEND | SOFT_IS_WRITE))
+		qp->resp.ack_pending = true;
+	else if (!enabled(qp, flags))
+		return;
+	else if (flags & SOFT_IS_READ)
+		soft_answer_read_again(qp, p);
+	else
+		soft_answer_atomic_again(qp, p);
+}
+
+static void expected(struct soft_qp *qp, const struct soft_packet *p, uint16_t flags)
+{
+	struct soft_responder *r = &qp->resp;
+	struct soft_refusal why;
+
+	r->silent = false;
+	r->nak = 0;
+	if (!r->established) {
+		r->established = true;
+		if (qp->state == SOFT_QP_RTR)
+			qp->ops->event(qp, SOFT_QP_EVENT_ESTABLISHED);
+	}
+	why = execute(qp, p, flags);
+	if (why.syndrome == SOFT_AETH_RNR) {
+		qp->counters->out_of_buffer++;
+		r->silent = true;
+		r->nak = SOFT_AETH_RNR | (qp->attr.min_rnr_timer & 0x1f);
+		r->nak_psn = p->psn;
+	} else if (why.syndrome) {
+		soft_responder_refuse(qp, why, p->psn);
+	}
+}
+
+void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc, pp_ns now)
+{
+	struct soft_responder *r = &qp->resp;
+	uint16_t flags = soft_opcode_find(p->opcode)->flags;
+	int32_t distance;
+
+	(void)now;
+	/* Neither a request of this transport, nor anything of a QP that is on its way out. */
+	if ((p->opcode & 0xe0) != SOFT_RC || !flags || flags & SOFT_IS_RESPONSE || r->closing ||
+	    !qp->attr.mtu)
+		return;
+	if ((tc & ECN_MASK) == ECN_CE)
+		qp->counters->ecn_marked++;
+	distance = soft_psn_diff(p->psn, r->expected_psn);
+	if (distance > 0)
+		ahead(qp);
+	else if (distance < 0)
+		behind(qp, p, flags);
+	else
+		expected(qp, p, flags);
+}
+
+bool soft_responder_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
+{
+	struct soft_responder *r = &qp->resp;
+
+	(void)now;
+	if (soft_answer_pump(qp, budget))
+		return true;
+	if (r->closing) {
+		if (r->nak)
+			close_now(qp);
+		return false;
+	}
+	if (r->nak)
+		send_acknowledge(qp, r->nak, r->nak_psn);
+	else if (r->ack_pending)
+		send_acknowledge(qp, SOFT_AETH_ACK, soft_psn_add(r->expected_psn, SOFT_PSN_MASK));
+	r->nak = 0;
+	r->ack_pending = false;
+	return false;
+}
+
+void soft_responder_flush(struct soft_qp *qp)
+{
+	struct soft_responder *r = &qp->resp;
+	struct soft_recv_wr *wr;
+
+	r->num_answers = r->num_replays = 0;
+	r->nak = 0;
+	r->ack_pending = r->in_message = false;
+	if (r->has_wr) {
+		r->has_wr = false;
+		soft_complete_recv(qp, r->wr, SOFT_WC_WR_FLUSH_ERR, NULL);
+	}
+	if (r->rq != &r->own_rq) {
+		if (!r->told_last)
+			qp->ops->event(qp, SOFT_QP_EVENT_LAST_WQE);
+		r->told_last = true;
+		return;
+	}
+	while ((wr = soft_recv_queue_head(r->rq)) != NULL) {
+		soft_complete_recv(qp, wr, SOFT_WC_WR_FLUSH_ERR, NULL);
+		r->rq->taken++;
+	}
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SEND and WRITE, packet by packet: bytes are placed in ascending order, and a completion is
+ * pushed after the last of its message. What was refused for want of a receive request changed
+ * nothing.
+ */
+#include "soft/copy/place.h"
+#include "soft/qp/responder.h"
+
+#include "base/banned.h"
+
+static void complete(struct soft_qp *qp, const struct soft_packet *p, uint32_t opcode)
+{
+	struct soft_responder *r = &qp->resp;
+	struct soft_cqe rest = {
+		.opcode = opcode,
+		.byte_len = r->received,
+		.src_qp = qp->attr.remote_qpn,
+		.solicited = p->solicited,
+	};
+
+	if (soft_opcode_find(p->opcode)->flags & SOFT_HAS_IMM) {
+		rest.flags = SOFT_WC_WITH_IMM;
+		rest.imm_be = p->imm_be;
+	}
+	r->has_wr = false;
+	soft_complete_recv(qp, r->wr, SOFT_WC_SUCCESS, &rest);
+}
+
+struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_packet *p)
+{
+	uint16_t flags = soft_opcode_find(p->opcode)->flags;
+	struct soft_responder *r = &qp->resp;
+	unsigned int status;
+
+	if (flags & SOFT_IS_FIRST) {
+		if (!soft_recv_queue_take(r->rq, r->wr))
+			return SOFT_REFUSED_NOT_READY;
+		r->has_wr = true;
+		r->received = 0;
+		qp->counters->rx_sends++;
+	}
+	if (p->payload_bytes > r->wr->length - r->received)
+		return (struct soft_refusal){SOFT_AETH_NAK_INVALID, SOFT_WC_LOC_LEN_ERR};
+	status = soft_local_scatter(qp, r->wr, r->received, p->payload, p->payload_bytes);
+	if (status)
+		return (struct soft_refusal){SOFT_AETH_NAK_OPERATION, (uint8_t)status};
+	r->received += p->payload_bytes;
+	/*
+	 * A key of a registered region may not be invalidated by a peer (10.6.5, memory windows
+	 * only). Class J completes in error and is silent on the wire; the requester is told here,
+	 * or it would take its SEND for done.
+	 */
+	if (flags & SOFT_HAS_IETH)
+		return SOFT_REFUSED_INVALID;
+	if (flags & SOFT_IS_LAST)
+		complete(qp, p, SOFT_WC_RECV);
+	return SOFT_EXECUTED;
+}
+
+/* The whole WRITE is checked before its first byte is placed. */
+static struct soft_refusal write_begins(struct soft_qp *qp, const struct soft_packet *p, bool last)
+{
+	struct soft_responder *r = &qp->resp;
+
+	if (p->length > SOFT_MESSAGE_MAX ||
+	    (last ? p->length != p->payload_bytes : p->length <= p->payload_bytes))
+		return SOFT_REFUSED_INVALID;
+	if (p->length && !soft_regions_check(qp->regions, qp->pd, p->rkey, p->va, p->length,
+					     SOFT_ACCESS_REMOTE_WRITE))
+		return SOFT_REFUSED_ACCESS;
+	r->write_va = p->va;
+	r->write_rkey = p->rkey;
+	r->write_left = p->length;
+	r->received = 0;
+	return SOFT_EXECUTED;
+}
+
+/* The region is looked for again: it may have gone since the message began. */
+static struct soft_refusal place(struct soft_qp *qp, const struct soft_packet *p)
+{
+	struct soft_responder *r = &qp->resp;
+	struct soft_region *region =
+		soft_regions_check(qp->regions, qp->pd, r->write_rkey, r->write_va,
+				   p->payload_bytes, SOFT_ACCESS_REMOTE_WRITE);
+	uint8_t *to;
+
+	if (!region)
+		return SOFT_REFUSED_ACCESS;
+	to = soft_region_at(region, r->write_va);
+	if (to)
+		soft_copy_place(to, p->payload, p->payload_bytes);
+	else if (region->ops->store(region, r->write_va - region->iova, p->payload,
+				    p->payload_bytes) < 0)
+		return SOFT_REFUSED_OPERATION;
+	return SOFT_EXECUTED;
+}
+
+struct soft_refusal soft_message_write(struct soft_qp *qp, const struct soft_packet *p)
+{
+	uint16_t flags = soft_opcode_find(p->opcode)->flags;
+	struct soft_responder *r = &qp->resp;
+	struct soft_refusal why = SOFT_EXECUTED;
+	bool last = flags & SOFT_IS_LAST;
+
+	if (flags & SOFT_IS_FIRST)
+		why = write_begins(qp, p, last);
+	else if (last ? p->payload_bytes != r->write_left : p->payload_bytes >= r->write_left)
+		why = SOFT_REFUSED_INVALID;
+	if (why.syndrome)
+		return why;
+	/* Before anything is placed: the packet will come once more. */
+	if (flags & SOFT_HAS_IMM && !soft_recv_queue_head(r->rq))
+		return SOFT_REFUSED_NOT_READY;
+	if (p->payload_bytes) {
+		why = place(qp, p);
+		if (why.syndrome)
+			return why;
+	}
+	if (flags & SOFT_IS_FIRST)
+		qp->counters->rx_write_requests++;
+	r->write_va += p->payload_bytes;
+	r->write_left -= p->payload_bytes;
+	r->received += p->payload_bytes;
+	if (flags & SOFT_HAS_IMM) {
+		r->has_wr = soft_recv_queue_take(r->rq, r->wr);
+		if (r->has_wr)
+			complete(qp, p, SOFT_WC_RECV_WRITE_IMM);
+	}
+	return SOFT_EXECUTED;
+}
