@@ -203,6 +203,7 @@ int soft_engine_open_wire(struct soft_engine *e, const struct soft_link_config *
 	w->config = *config;
 	w->config.slot = soft_engine_slot(e);
 	w->config.handover = e->slot;
+	w->config.handover = e->slot;
 	w->config.fault = NULL;
 	if (faults) {
 		soft_fault_init(&w->fault, faults);

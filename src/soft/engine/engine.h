@@ -46,9 +46,9 @@ unsigned int soft_engine_slot(const struct soft_engine *engine);
 struct soft_regions *soft_engine_regions(struct soft_engine *engine);
 
 /*
- * Not under the lock. Copies @config, whose slot and fault are the engine's to fill, and @faults
- * (NULL: none). No socket is opened before the first queue pair: looking at a device costs nobody a
- * port.
+ * Not under the lock. Copies @config, whose slot, handover and fault are the engine's to fill, and
+ * @faults (NULL: none). No socket is opened before the first queue pair: looking at a device costs
+ * nobody a port.
  */
 int soft_engine_open_wire(struct soft_engine *engine, const struct soft_link_config *config,
 			  const struct soft_fault_plan *faults, struct soft_wire **ret);
@@ -94,8 +94,7 @@ const struct soft_counters *soft_wire_counters(const struct soft_wire *wire);
 const struct soft_link_stats *soft_wire_stats(const struct soft_wire *wire);
 /* Packets dropped before a queue pair saw them, by reason. */
 struct soft_drops {
-	uint64_t malformed, icrc, no_qp, wrong_address, wrong_pkey, wrong_state, handed_on,
-		not_handed;
+	uint64_t malformed, icrc, no_qp, wrong_address, wrong_pkey, wrong_state;
 };
 const struct soft_drops *soft_wire_drops(const struct soft_wire *wire);
 

@@ -10,15 +10,6 @@
 
 #include "base/banned.h"
 
-static void hand_on(struct soft_engine *e, struct soft_wire *wire, unsigned int slot,
-		    const struct soft_datagram *d)
-{
-	if (soft_slot_pass(e->slot, slot, d) == 0)
-		wire->drops.handed_on++;
-	else
-		wire->drops.not_handed++;
-}
-
 /* The wire that owns the address, for datagrams that another process handed on. */
 static struct soft_wire *wire_of(struct soft_engine *e, const struct soft_gid *dst)
 {
@@ -68,14 +59,6 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 		return;
 	if (soft_packet_decode(d->bytes, d->len, &p) < 0) {
 		wire->drops.malformed++;
-		return;
-	}
-	if (p.dest_qp >> SOFT_SLOT_SHIFT != soft_slot_number(e->slot)) {
-		/* A second hop would let two confused processes play ball for ever. */
-		if (in->wire)
-			hand_on(e, wire, p.dest_qp >> SOFT_SLOT_SHIFT, d);
-		else
-			wire->drops.no_qp++;
 		return;
 	}
 	qp = soft_qp_table_find(&e->table, p.dest_qp);
