@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How fast a link carries WRITEs of 4096-byte packets over lo: a sending and a receiving process,
+ * ICRC made, checked, payload placed. No acknowledges: the receiver tells through shared memory
+ * how far it is, so that the figure is the link's alone. Prints a line for each way; medians of
+ * five runs.
+ *
+ *	soft_link [WINDOW_KIB [RUN_MS]]
+ */
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "soft/copy/place.h"
+#include "soft/link/link.h"
+#include "soft/wire/crc32.h"
+#include "../tests/unit/soft_net.h"
+#include "base/banned.h"
+
+enum { MTU = 4096, MEMORY = 1 << 20, TURN = 1 << 16, RUNS = 5, SLOT_SENDER = 0, SLOT_RECEIVER = 1 };
+
+struct shared {
+	_Atomic uint64_t received; /* bytes of payload, right and placed */
+	_Atomic uint64_t bad;
+	_Atomic bool ready, stop;
+};
+
+struct way {
+	const char *name;
+	uint32_t message;
+	bool copy;
+};
+
+struct result {
+	double gbps, sender_cpu, receiver_cpu; /* CPU seconds a GB */
+	uint64_t trains, packets, lost;
+};
+
+static struct shared *shared;
+static uint8_t *memory;
+static uint64_t window = 1 << 20;
+static pp_ns run_time = 300 * PP_MILLISECOND;
+static struct soft_gid lo;
+
+static double cpu_seconds(int who)
+{
+	struct rusage u;
+
+	(void)getrusage(who, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static struct soft_link *open_link(unsigned int slot)
+{
+	struct soft_link_config config = {.gids = {lo}, .num_gids = 1, .slot = slot};
+	struct soft_link *link = NULL;
+	struct pp_error err;
+
+	if (soft_link_open(&config, &link, &err) < 0) {
+		(void)fprintf(stderr, "soft_link: %s\n", err.text);
+		exit(1);
+	}
+	return link;
+}
+
+struct place {
+	struct soft_icrc_flow flow;
+	uint8_t *to;
+	uint64_t bytes;
+};
+
+static void take(void *arg, const struct soft_datagram *d)
+{
+	struct place *place = arg;
+	struct soft_packet p;
+
+	if (place->flow.sport != d->sport)
+		soft_icrc_flow_init(&place->flow, &d->src, &d->dst, d->sport);
+	if (soft_packet_decode(d->bytes, d->len, &p) < 0 ||
+	    !soft_icrc_check(&place->flow, d->place, d->bytes, d->len)) {
+		shared->bad++;
+		return;
+	}
+	soft_copy_place(place->to + (uint64_t)p.psn * MTU % MEMORY, p.payload, p.payload_bytes);
+	place->bytes += p.payload_bytes;
+}
+
+static void receiver(void)
+{
+	struct soft_link *link = open_link(SLOT_RECEIVER);
+	struct place place = {.to = memory};
+
+	shared->ready = true;
+	while (!shared->stop) {
+		(void)soft_link_receive(link, 1 << 18, take, &place);
+		atomic_store_explicit(&shared->received, place.bytes, memory_order_release);
+	}
+	soft_link_close(link);
+	_exit(0); /* the parent's lines wait in our copy of its buffer */
+}
+
+static uint32_t send_message(struct soft_link *link, const struct soft_path *path,
+			     const struct way *way, uint32_t psn)
+{
+	uint32_t n = (way->message + MTU - 1) / MTU;
+
+	for (uint32_t i = 0; i < n; i++, psn++) {
+		struct soft_packet p = {
+			.opcode = n == 1       ? SOFT_WRITE_ONLY
+				  : i == 0     ? SOFT_WRITE_FIRST
+				  : i == n - 1 ? SOFT_WRITE_LAST
+					       : SOFT_WRITE_MIDDLE,
+			.pkey = 0xffff,
+			.dest_qp = SLOT_RECEIVER << 16 | 1,
+			.psn = psn & 0xffffff,
+			.length = way->message,
+			.payload_bytes = i < n - 1 ? MTU : way->message - (n - 1) * MTU,
+		};
+		struct iovec piece = {memory + (uint64_t)psn * MTU % MEMORY, p.payload_bytes};
+
+		soft_link_send(link, path, &p, &piece, 1, way->copy);
+	}
+	return psn;
+}
+
+/* Lost packets never come: after a silence they are no longer waited for. */
+static void wait_for_room(uint64_t sent, uint64_t *lost)
+{
+	uint64_t before = 0, spins = 0;
+
+	for (;;) {
+		uint64_t got = atomic_load_explicit(&shared->received, memory_order_acquire);
+
+		if (sent - *lost - got <= window)
+			return;
+		spins = got == before ? spins + 1 : 0;
+		before = got;
+		if (spins > 50000000)
+			*lost = sent - got;
+		__builtin_ia32_pause();
+	}
+}
+
+static struct result run_once(const struct way *way)
+{
+	struct result r = {0};
+	struct soft_link *link;
+	struct soft_path path;
+	uint64_t sent = 0;
+	uint32_t psn = 0;
+	double cpu, reaped = cpu_seconds(RUSAGE_CHILDREN);
+	pp_ns start, took;
+	pid_t pid;
+
+	memset(shared, 0, sizeof(*shared));
+	link = open_link(SLOT_SENDER);
+	pid = fork();
+	if (pid == 0)
+		receiver();
+	while (!shared->ready)
+		(void)sched_yield();
+	(void)soft_link_path(link, &lo, &lo, 1, &path);
+	cpu = cpu_seconds(RUSAGE_SELF);
+	start = pp_clock_monotonic();
+	while (pp_clock_monotonic() - start < run_time) {
+		/* As an engine's turn does: several small messages share a train. */
+		for (uint32_t i = 0, left = TURN; i < 128 && left; i++) {
+			psn = send_message(link, &path, way, psn);
+			sent += way->message;
+			left -= way->message < left ? way->message : left;
+		}
+		soft_link_flush(link);
+		wait_for_room(sent, &r.lost);
+	}
+	while (shared->received < sent - r.lost && pp_clock_monotonic() - start < 2 * run_time)
+		;
+	took = pp_clock_monotonic() - start;
+	r.gbps = (double)shared->received / (double)took;
+	r.sender_cpu = (cpu_seconds(RUSAGE_SELF) - cpu) / ((double)shared->received / 1e9);
+	r.trains = soft_link_stats(link)->sent_trains;
+	r.packets = soft_link_stats(link)->sent_packets;
+	shared->stop = true;
+	(void)waitpid(pid, NULL, 0);
+	r.receiver_cpu = (cpu_seconds(RUSAGE_CHILDREN) - reaped) / ((double)shared->received / 1e9);
+	r.lost = shared->bad + (sent - shared->received) / MTU;
+	soft_link_close(link);
+	return r;
+}
+
+static int by_rate(const void *a, const void *b)
+{
+	const struct result *x = a, *y = b;
+
+	return (x->gbps > y->gbps) - (x->gbps < y->gbps);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct way ways[] = {
+		{"64 KiB, pieces", 65536, false},  {"64 KiB, staged", 65536, true},
+		{"1 MiB, pieces", 1 << 20, false}, {"1 MiB, staged", 1 << 20, true},
+		{"4 KiB, pieces", 4096, false},	   {"8 B", 8, false},
+	};
+	uint64_t value;
+
+	if (argc > 1 && pp_parse_u64(argv[1], 0, 1 << 20, &value) == 0)
+		window = value << 10;
+	if (argc > 2 && pp_parse_u64(argv[2], 1, 60000, &value) == 0)
+		run_time = (pp_ns)value * PP_MILLISECOND;
+	(void)net_own();
+	lo = net_ipv4(127, 0, 0, 1);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	memory = malloc(MEMORY);
+	if (shared == MAP_FAILED || !memory)
+		return 1;
+	memset(memory, 0x5a, MEMORY);
+	printf("crc32 by %s, window %llu KiB, medians of %d\n", soft_crc32_way(),
+	       (unsigned long long)window >> 10, RUNS);
+	for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+		struct result r[RUNS], *m = &r[RUNS / 2];
+
+		for (int i = 0; i < RUNS; i++)
+			r[i] = run_once(&ways[w]);
+		qsort(r, RUNS, sizeof(r[0]), by_rate);
+		printf("%-16s %6.2f GB/s (%.2f..%.2f)  CPU s/GB: sender %.3f receiver %.3f  "
+		       "packets/train %.1f  lost %llu\n",
+		       ways[w].name, m->gbps, r[0].gbps, r[RUNS - 1].gbps, m->sender_cpu,
+		       m->receiver_cpu, (double)m->packets / (double)m->trains,
+		       (unsigned long long)m->lost);
+	}
+	return 0;
+}
