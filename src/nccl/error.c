@@ -61,6 +61,25 @@ const char *pp_nccl_error_status(const struct pp_nccl_error *e)
 	return s ? s->name : NULL;
 }
 
+/* Up to 2.22 every event was a warning; these are of a network that works. */
+static bool is_harmless_event(const char *text)
+{
+	static const char *const words[] = {
+		"port active",
+		"client reregistration",
+		"GID table change",
+		"LID change",
+		"P_Key change",
+		"SM change",
+		"communication established",
+	};
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++)
+		if (strstr(text, words[i]))
+			return true;
+	return false;
+}
+
 enum pp_nccl_nature pp_nccl_error_nature(const struct pp_nccl_error *e)
 {
 	const struct status *s = status_of(e);
@@ -73,8 +92,9 @@ enum pp_nccl_nature pp_nccl_error_nature(const struct pp_nccl_error *e)
 	case PP_NCCL_SETUP_FAILED:
 	case PP_NCCL_UNLIKE_DEVICES:
 		return PP_NCCL_NATURE_SETUP;
-	case PP_NCCL_VERB_FAILED:
 	case PP_NCCL_ASYNC:
+		return is_harmless_event(e->text) ? PP_NCCL_NATURE_WARNING : PP_NCCL_NATURE_NETWORK;
+	case PP_NCCL_VERB_FAILED:
 		return PP_NCCL_NATURE_NETWORK;
 	default:
 		return PP_NCCL_NATURE_WARNING;
@@ -120,7 +140,9 @@ const char *pp_nccl_error_cause(const struct pp_nccl_error *e)
 				 "port, route or GID"
 			       : "a verbs call failed";
 	case PP_NCCL_ASYNC:
-		return "the NIC reported a fault of a port, queue or device";
+		return is_harmless_event(e->text)
+			       ? "the NIC reported a change of a port that works: harmless"
+			       : "the NIC reported a fault of a port, queue or device";
 	case PP_NCCL_UNLIKE_DEVICES:
 		return "the two ends are InfiniBand and RoCE: they cannot connect";
 	case PP_NCCL_SETUP_FAILED:

@@ -51,6 +51,7 @@ enum pp_nccl_kind {
 	/* connections */
 	PP_NCCL_CHANNEL,
 	PP_NCCL_COLLNET,
+	PP_NCCL_TORN,
 	PP_NCCL_RINGS,
 	PP_NCCL_RINGS_GDR,
 	PP_NCCL_REGISTERED,

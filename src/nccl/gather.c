@@ -44,8 +44,25 @@ void pp_nccl_gather_channel(struct pp_nccl_said *s)
 	e = pp_nccl_table_at(&job->ends, i);
 	e->count++;
 	e->ambiguous |= ambiguous;
+	job->last_end = i + 1;
+	job->last_end_at = pp_nccl_job_here(job);
 	if (is_new)
 		e->place = pp_nccl_job_here(job);
+}
+
+/* "/GDRDMA" alone in a line: the connection line before it was broken in two. */
+void pp_nccl_gather_torn(struct pp_nccl_said *s)
+{
+	struct pp_nccl_job *job = s->job;
+	struct pp_nccl_place here = pp_nccl_job_here(job);
+	struct pp_nccl_end *e;
+
+	job->unfinished++;
+	if (!job->last_end || job->last_end_at.file != here.file ||
+	    job->last_end_at.line + 1 != here.line)
+		return;
+	e = pp_nccl_table_at(&job->ends, job->last_end - 1);
+	e->torn |= !e->key.gdr;
 }
 
 static void mark(struct pp_nccl_job *job, struct pp_nccl_place *place)

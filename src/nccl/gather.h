@@ -16,7 +16,8 @@ struct pp_nccl_said {
 
 void pp_nccl_gather_member(struct pp_nccl_said *s);  /* INIT_*, COMM_* */
 void pp_nccl_gather_channel(struct pp_nccl_said *s); /* CHANNEL, COLLNET */
-void pp_nccl_gather_rings(struct pp_nccl_said *s);   /* RINGS_GDR */
+void pp_nccl_gather_torn(struct pp_nccl_said *s);
+void pp_nccl_gather_rings(struct pp_nccl_said *s); /* RINGS_GDR */
 void pp_nccl_gather_width(struct pp_nccl_said *s);
 void pp_nccl_gather_protocol(struct pp_nccl_said *s);
 void pp_nccl_gather_device(struct pp_nccl_said *s); /* networks, NICs, GPUs, settings */

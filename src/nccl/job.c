@@ -216,6 +216,8 @@ static handler *handler_of(enum pp_nccl_kind kind)
 		return pp_nccl_gather_device;
 	if (kind == PP_NCCL_CHANNEL || kind == PP_NCCL_COLLNET)
 		return pp_nccl_gather_channel;
+	if (kind == PP_NCCL_TORN)
+		return pp_nccl_gather_torn;
 	if (kind == PP_NCCL_RINGS || kind == PP_NCCL_RINGS_GDR)
 		return pp_nccl_gather_rings;
 	return kind < PP_NCCL_TEST_PARAMETERS ? pp_nccl_gather_error : pp_nccl_gather_bench;

@@ -110,6 +110,7 @@ struct pp_nccl_end { /* one end of one connection */
 	} key;
 	uint32_t count;
 	bool ambiguous; /* several communicators of the process could be meant */
+	bool torn;	/* the text went on in the next line: it does not say what it seems to */
 	struct pp_nccl_place place;
 };
 
@@ -193,6 +194,8 @@ struct pp_nccl_job {
 	uint32_t flushes;
 	uint32_t file; /* that is being read */
 	uint32_t last_number;
+	uint32_t last_end; /* index + 1 of the end whose line was read last, at last_end_at */
+	struct pp_nccl_place last_end_at;
 	bool partial; /* the line at hand may lack its end */
 };
 

@@ -97,7 +97,9 @@ static void classify(struct pp_nccl_case *c, const struct pp_nccl_end *e, struct
 {
 	struct pp_nccl_ends *n = &c->j->ends;
 
-	if (e->key.transport == PP_NCCL_VIA_MNNVL)
+	if (e->torn)
+		n->unpaired += n->unpaired == 0;
+	else if (e->key.transport == PP_NCCL_VIA_MNNVL)
 		count(&n->nvlink, &n->nvlink_at, e->place);
 	else if (medium_of(c, e) == TCP)
 		count(&n->socket, &n->socket_at, e->place);

@@ -54,7 +54,11 @@ static bool all_direct(struct pp_nccl_case *c)
 {
 	const struct pp_nccl_ends *n = &c->j->ends;
 
-	if (!n->gdr)
+	if (!n->gdr && n->unknown_hosts)
+		pp_nccl_because(c, n->within_at,
+				"the hosts of the connections have one name: whether these are "
+				"between hosts cannot be told");
+	else if (!n->gdr)
 		pp_nccl_because(c, NOWHERE, "no connection line between hosts");
 	else if (c->j->coverage != PP_NCCL_COVER_ALL)
 		pp_nccl_because(c, NOWHERE, "lines of %" PRIu64 " of %" PRIu64 " ranks only",
@@ -81,7 +85,7 @@ static bool all_direct(struct pp_nccl_case *c)
 	else if (pp_nccl_job_full(c->job) || c->job->errors.full || c->group->failed || c->job->cut)
 		pp_nccl_because(c, NOWHERE, "lines were left out: too many, or too long");
 	else if (c->job->unfinished)
-		pp_nccl_because(c, NOWHERE, "a file ends in the middle of a line");
+		pp_nccl_because(c, NOWHERE, "a line was broken in two, or a file ends in one");
 	else
 		return true;
 	return false;

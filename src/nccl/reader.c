@@ -94,6 +94,19 @@ static bool is_row(const char *at, const char *end)
 	return digits >= 10;
 }
 
+/*
+ * "/GDRDMA", perhaps behind the end of a device's number: what a terminal or an editor broke off a
+ * connection line, which without it says the opposite.
+ */
+static bool is_torn(const char *at, const char *end)
+{
+	const char *p = at;
+
+	while (p < end && p - at < 8 && ((*p >= '0' && *p <= '9') || *p == '(' || *p == ')'))
+		p++;
+	return end - p >= 7 && !memcmp(p, "/GDRDMA", 7);
+}
+
 static const char *find_word(const char *at, const char *end)
 {
 	const char *p = at < end ? memmem(at, (size_t)(end - at), "NCCL", 4) : NULL;
@@ -122,7 +135,8 @@ static const char *scan(struct pp_nccl_reader *r, const char *at, const char *en
 			hash = find_hash(at, end);
 		if (r->skipping)
 			r->cut += !r->counted && word < eol;
-		else if (word < eol || hash < eol || (r->table && is_row(at, eol)))
+		else if (word < eol || hash < eol || is_torn(at, eol) ||
+			 (r->table && is_row(at, eol)))
 			hand_on(r, at, eol);
 		r->skipping = r->counted = false;
 		at = eol + 1;

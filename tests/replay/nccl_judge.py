@@ -8,6 +8,7 @@ is printed when) for the made ones. usage: nccl_judge.py PEERPATH
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -119,6 +120,30 @@ def hostile(program):
         faults.append(f"unreadable log: exit {code}")
 
 
+def bound_cpu():
+    resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+
+
+def busy(program):
+    """Lines that claim much: each once kept the program busy for minutes. The bound is a guard."""
+    huge = "h:1:1 [0] NCCL INFO comm 0x{0:x} rank {1} nranks {2} cudaDev 0 busId 1b000 commId 0x9 - Init COMPLETE\n"
+    channel = "h:1:1 [0] NCCL INFO Channel 00/0 : {}[0] -> 2[0] [send] via NET/{}\n"
+    texts = {
+        "ranks": "".join(huge.format(16 + n, n * 400000000, 2147483647) for n in range(5)),
+        "hosts": "".join(f"h{n}:{n}:1 [0] x.cc:1 NCCL WARN what {n}\n" for n in range(300000)),
+        "communicators": "".join(huge.format(16 + n, n % 2, 4) for n in range(3000))
+                         + channel.format(3, "IB/0") * 100000,
+        "settings": "".join(f"h{n}:1:1 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.\n"
+                            for n in range(30000))
+                    + "".join(channel.format(n, "Socket/0") for n in range(120000)),
+    }
+    for name, text in texts.items():
+        done = subprocess.run([program, "nccl", "judge", "--json", "-"], input=text.encode(),
+                              capture_output=True, preexec_fn=bound_cpu)
+        if done.returncode not in (1, 2):
+            faults.append(f"busy with {name}: exit {done.returncode}")
+
+
 def novel(program):
     """100 MB without a word of NCCL: silence, in little memory."""
     with tempfile.NamedTemporaryFile() as book:
@@ -152,6 +177,7 @@ def main():
     if count < 50:
         faults.append(f"only {count} fixtures found")
     hostile(program)
+    busy(program)
     novel(program)
     manual(program)
     print("\n".join(faults) or f"{count} logs judged right")
