@@ -258,6 +258,7 @@ static void answered(struct soft_qp *qp, const struct soft_packet *p, struct gai
 	}
 	status = soft_send_wr_asks(wr) ? land(qp, wr, p) : SOFT_WC_BAD_RESP_ERR;
 	if (status != SOFT_WC_SUCCESS) {
+		progress(qp, gain, now);
 		soft_requester_fail(qp, status);
 		return;
 	}

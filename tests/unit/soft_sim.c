@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit.h"
+
+#include "soft_sim.h"
+
+#include "soft/wire/crc32.h"
+#include "soft/wire/psn.h"
+
+static const int the_pd;
+const void *const soft_sim_pd = &the_pd;
+
+struct soft_sim_attr soft_sim_attr(void)
+{
+	return (struct soft_sim_attr){
+		.mtu = 1024,
+		.sq_psn = 0xfffffd,
+		.rq_psn = 0x000100,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 12,
+		.max_rd_atomic = 1,
+		.max_send_wr = 64,
+		.max_recv_wr = 64,
+		.access = SOFT_ACCESS_REMOTE_READ | SOFT_ACCESS_REMOTE_WRITE |
+			  SOFT_ACCESS_REMOTE_ATOMIC,
+	};
+}
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+static uint64_t draw(struct soft_sim *sim)
+{
+	uint64_t z = sim->random += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+uint32_t soft_sim_random(struct soft_sim *sim, uint32_t below)
+{
+	return below ? (uint32_t)(draw(sim) % below) : 0;
+}
+
+static bool happens(struct soft_sim *sim, uint32_t ppm)
+{
+	return ppm && soft_sim_random(sim, 1000000) < ppm;
+}
+
+void soft_sim_init(struct soft_sim *sim, uint64_t seed)
+{
+	memset(sim, 0, sizeof(*sim));
+	sim->random = seed;
+	sim->now = PP_SECOND;
+	sim->plan.delay = 10000;
+}
+
+void soft_sim_done(struct soft_sim *sim)
+{
+	for (size_t i = 0; i < sim->in_heap; i++)
+		free(sim->heap[i].bytes);
+	free(sim->heap);
+}
+
+void soft_sim_node_init(struct soft_sim_node *node, uint64_t window)
+{
+	memset(node, 0, sizeof(*node));
+	assert_int_equal(soft_regions_new(&node->regions), 0);
+	soft_window_init(&node->window, window);
+}
+
+void soft_sim_node_done(struct soft_sim_node *node)
+{
+	for (unsigned int i = 0; i < node->num_regions; i++)
+		soft_regions_remove(node->regions, &node->region[i]);
+	soft_regions_free(node->regions);
+}
+
+uint32_t soft_sim_register(struct soft_sim_node *node, void *base, size_t len, uint32_t access,
+			   const void *pd)
+{
+	struct soft_region *region = &node->region[node->num_regions++];
+
+	assert_true(node->num_regions <= SOFT_SIM_REGIONS);
+	*region = (struct soft_region){
+		.access = access,
+		.pd = pd,
+		.iova = (uint64_t)(uintptr_t)base,
+		.length = len,
+		.base = base,
+		.ops = &soft_region_host,
+	};
+	assert_int_equal(soft_regions_add(node->regions, region), 0);
+	return region->key;
+}
+
+/* The heap of packets under way: earliest first, in the order of sending among equals. */
+
+static bool before(const struct soft_sim_flight *a, const struct soft_sim_flight *b)
+{
+	return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+static void fly(struct soft_sim *sim, struct soft_sim_flight flight)
+{
+	size_t i = sim->in_heap++;
+
+	if (sim->in_heap > sim->heap_room) {
+		sim->heap_room = sim->heap_room ? 2 * sim->heap_room : 256;
+		sim->heap = realloc(sim->heap, sim->heap_room * sizeof(*sim->heap));
+		assert_non_null(sim->heap);
+	}
+	for (; i && before(&flight, &sim->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		sim->heap[i] = sim->heap[(i - 1) / 2];
+	sim->heap[i] = flight;
+}
+
+static struct soft_sim_flight land(struct soft_sim *sim)
+{
+	struct soft_sim_flight first = sim->heap[0], last = sim->heap[--sim->in_heap];
+	size_t i = 0;
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child + 1 < sim->in_heap && before(&sim->heap[child + 1], &sim->heap[child]))
+			child++;
+		if (child >= sim->in_heap || before(&last, &sim->heap[child]))
+			break;
+		sim->heap[i] = sim->heap[child];
+		i = child;
+	}
+	sim->heap[i] = last;
+	return first;
+}
+
+/* Bytes of the packet, with a sum over all of them where the ICRC lies. */
+static size_t encode(const struct soft_packet *p, const struct iovec *pieces,
+		     unsigned int num_pieces, uint8_t **ret)
+{
+	uint32_t pad = soft_packet_pad(p->payload_bytes), sum, gathered = 0;
+	uint8_t *bytes = calloc(1, SOFT_HEADER_MAX + p->payload_bytes + pad + SOFT_ICRC_BYTES);
+	size_t at;
+
+	assert_non_null(bytes);
+	at = soft_packet_encode(p, bytes);
+	for (unsigned int i = 0; i < num_pieces; i++) {
+		memcpy(bytes + at + gathered, pieces[i].iov_base, pieces[i].iov_len);
+		gathered += (uint32_t)pieces[i].iov_len;
+	}
+	assert_int_equal(gathered, p->payload_bytes);
+	at += gathered + pad;
+	sum = soft_crc32(~0u, bytes, at);
+	memcpy(bytes + at, &sum, sizeof(sum));
+	*ret = bytes;
+	return at + SOFT_ICRC_BYTES;
+}
+
+static void record(struct soft_sim_end *end, const struct soft_packet *p,
+		   const struct iovec *pieces, unsigned int num_pieces)
+{
+	struct soft_sim_sent *sent = &end->sent[end->num_sent++];
+	uint32_t at = 0;
+
+	assert_true(end->num_sent <= SOFT_SIM_SENT);
+	sent->p = *p;
+	for (unsigned int i = 0; i < num_pieces; i++) {
+		assert_true(at + pieces[i].iov_len <= SOFT_MTU_MAX);
+		memcpy(sent->payload + at, pieces[i].iov_base, pieces[i].iov_len);
+		at += (uint32_t)pieces[i].iov_len;
+	}
+	assert_int_equal(at, p->payload_bytes);
+}
+
+static void send_copy(struct soft_sim *sim, struct soft_sim_end *to, const uint8_t *bytes,
+		      size_t len)
+{
+	struct soft_sim_flight flight = {
+		.at = sim->now + sim->plan.delay +
+		      (pp_ns)soft_sim_random(sim, (uint32_t)sim->plan.jitter),
+		.order = sim->order++,
+		.to = to,
+		.len = len,
+	};
+
+	if (happens(sim, sim->plan.loss_ppm)) {
+		sim->lost++;
+		return;
+	}
+	if (happens(sim, sim->plan.reorder_ppm))
+		flight.at += sim->plan.reorder_delay;
+	flight.bytes = malloc(len);
+	assert_non_null(flight.bytes);
+	memcpy(flight.bytes, bytes, len);
+	if (happens(sim, sim->plan.corrupt_ppm)) {
+		uint32_t bit = soft_sim_random(sim, (uint32_t)len * 8);
+
+		flight.bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
+	}
+	fly(sim, flight);
+}
+
+/* A request leaves only if its window has room: data with all its bytes (counted already), a READ
+ * request (not yet) for the beginning of its answer. One packet may always. */
+static void check_window(struct soft_sim_end *end, const struct soft_packet *p)
+{
+	const struct soft_window *w = &end->node->window;
+	unsigned int flags = soft_opcode_find(p->opcode)->flags;
+
+	if (flags & SOFT_IS_RESPONSE)
+		return;
+	if (flags & (SOFT_IS_SEND | SOFT_IS_WRITE)) {
+		if (w->in_flight < p->payload_bytes ||
+		    (w->in_flight > w->limit && w->in_flight > p->payload_bytes + 256))
+			end->over_window++;
+	} else if (w->in_flight && w->in_flight >= w->limit) {
+		end->over_window++;
+	}
+}
+
+static void on_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
+		    const struct iovec *pieces, unsigned int num_pieces, bool copy)
+{
+	struct soft_sim_end *end = qp->owner;
+	uint8_t *bytes;
+	size_t len;
+
+	(void)path;
+	(void)copy;
+	check_window(end, p);
+	if (!end->peer) {
+		record(end, p, pieces, num_pieces);
+		return;
+	}
+	len = encode(p, pieces, num_pieces, &bytes);
+	if (!end->peer->killed) {
+		send_copy(end->sim, end->peer, bytes, len);
+		if (happens(end->sim, end->sim->plan.duplicate_ppm))
+			send_copy(end->sim, end->peer, bytes, len);
+	}
+	free(bytes);
+}
+
+static void on_event(struct soft_qp *qp, enum soft_qp_event event)
+{
+	struct soft_sim_end *end = qp->owner;
+
+	end->events[event]++;
+}
+
+static void on_moved(struct soft_qp *qp, enum soft_qp_state state)
+{
+	struct soft_sim_end *end = qp->owner;
+
+	assert_int_equal(qp->state, state);
+	end->moved++;
+}
+
+static const struct soft_qp_ops ops = {.send = on_send, .event = on_event, .moved = on_moved};
+
+void soft_sim_end_init(struct soft_sim *sim, struct soft_sim_end *end, struct soft_sim_node *node,
+		       const struct soft_sim_attr *attr)
+{
+	struct soft_qp_caps caps = {
+		.max_send_wr = attr->max_send_wr,
+		.max_recv_wr = attr->max_recv_wr,
+		.max_send_sge = 8,
+		.max_recv_sge = 8,
+		.max_inline = 64,
+	};
+
+	memset(end, 0, sizeof(*end));
+	assert_int_equal(soft_cq_init(&end->send_cq, 1024), 0);
+	assert_int_equal(soft_cq_init(&end->recv_cq, 1024), 0);
+	end->sim = sim;
+	end->node = node;
+	end->qp.num = 0x10 + sim->num_ends;
+	end->qp.transport = SOFT_RC;
+	end->qp.pd = soft_sim_pd;
+	end->qp.regions = node->regions;
+	end->qp.send_cq = &end->send_cq;
+	end->qp.recv_cq = &end->recv_cq;
+	end->qp.window = &node->window;
+	end->qp.counters = &node->counters;
+	end->qp.ops = &ops;
+	end->qp.owner = end;
+	assert_int_equal(soft_qp_init(&end->qp, &caps, /* shared_rq= */ NULL, attr->signal_all), 0);
+	end->qp.attr = (struct soft_qp_attr){
+		.remote_qpn = 0x777,
+		.sq_psn = attr->sq_psn,
+		.rq_psn = attr->rq_psn,
+		.mtu = attr->mtu,
+		.pkey = 0xffff,
+		.timeout = attr->timeout,
+		.retry_cnt = attr->retry_cnt,
+		.rnr_retry = attr->rnr_retry,
+		.min_rnr_timer = attr->min_rnr_timer,
+		.max_rd_atomic = attr->max_rd_atomic,
+		.max_dest_rd_atomic = attr->max_rd_atomic,
+		.access = attr->access,
+	};
+	assert_true(sim->num_ends < SOFT_SIM_ENDS);
+	sim->ends[sim->num_ends++] = end;
+}
+
+void soft_sim_end_done(struct soft_sim_end *end)
+{
+	soft_qp_done(&end->qp);
+	soft_cq_done(&end->send_cq);
+	soft_cq_done(&end->recv_cq);
+	free(end->sent);
+}
+
+void soft_sim_alone(struct soft_sim_end *end)
+{
+	end->sent = calloc(SOFT_SIM_SENT, sizeof(*end->sent));
+	assert_non_null(end->sent);
+	end->qp.state = SOFT_QP_INIT;
+	soft_qp_to_rtr(&end->qp);
+	soft_qp_to_rts(&end->qp);
+}
+
+void soft_sim_connect(struct soft_sim_end *a, struct soft_sim_end *b)
+{
+	a->peer = b;
+	b->peer = a;
+	a->qp.attr.remote_qpn = b->qp.num;
+	b->qp.attr.remote_qpn = a->qp.num;
+	a->qp.attr.rq_psn = b->qp.attr.sq_psn;
+	b->qp.attr.rq_psn = a->qp.attr.sq_psn;
+	a->qp.state = b->qp.state = SOFT_QP_INIT;
+	soft_qp_to_rtr(&a->qp);
+	soft_qp_to_rtr(&b->qp);
+	soft_qp_to_rts(&a->qp);
+	soft_qp_to_rts(&b->qp);
+}
+
+bool soft_sim_post(struct soft_sim_end *end, const struct soft_send_wr *wr,
+		   const struct soft_sge *sges)
+{
+	struct soft_send_wr *slot = soft_send_queue_next(&end->qp.req.sq);
+	uint32_t length = 0;
+
+	if (!slot)
+		return false;
+	*slot = *wr;
+	for (unsigned int i = 0; i < wr->num_sge; i++) {
+		if (wr->flags & SOFT_WR_INLINE)
+			memcpy(soft_send_wr_inline(slot) + length,
+			       (const void *)(uintptr_t)sges[i].addr, sges[i].length);
+		else
+			soft_send_wr_sges(slot)[i] = sges[i];
+		length += sges[i].length;
+	}
+	slot->length = length;
+	end->qp.req.sq.posted++;
+	end->ready = true;
+	return true;
+}
+
+bool soft_sim_poll(struct soft_cq *cq, struct soft_cqe *ret)
+{
+	return soft_cq_pop(cq, ret, 1) == 1;
+}
+
+static bool turn(struct soft_sim_end *end)
+{
+	return soft_qp_pump(&end->qp, 64 * 1024, end->sim->now);
+}
+
+void soft_sim_pump(struct soft_sim_end *end)
+{
+	unsigned int turns = 0;
+
+	while (turn(end))
+		assert_true(turns++ < 100000);
+}
+
+static void deliver(struct soft_sim *sim, struct soft_sim_flight *flight)
+{
+	uint32_t sum = soft_crc32(~0u, flight->bytes, flight->len - SOFT_ICRC_BYTES);
+	struct soft_packet p;
+
+	if (memcmp(&sum, flight->bytes + flight->len - SOFT_ICRC_BYTES, sizeof(sum)) != 0) {
+		sim->damaged++;
+	} else if (!flight->to->killed) {
+		assert_int_equal(soft_packet_decode(flight->bytes, flight->len, &p), 0);
+		assert_int_equal(p.dest_qp, flight->to->qp.num);
+		soft_qp_receive(&flight->to->qp, &p, &flight->to->qp.path, 0, sim->now);
+		flight->to->ready = true;
+		sim->delivered++;
+	}
+	free(flight->bytes);
+}
+
+/* When something happens next; 0: never. */
+static pp_ns next(const struct soft_sim *sim)
+{
+	pp_ns at = sim->in_heap ? sim->heap[0].at : 0;
+
+	for (unsigned int i = 0; i < sim->num_ends; i++) {
+		const struct soft_sim_end *end = sim->ends[i];
+		pp_ns deadline = end->killed ? 0 : soft_qp_deadline(&end->qp);
+
+		if (end->ready && !end->killed)
+			deadline = sim->now + 1000;
+		if (deadline && (!at || deadline < at))
+			at = deadline;
+	}
+	return at;
+}
+
+bool soft_sim_step(struct soft_sim *sim)
+{
+	pp_ns at;
+
+	for (unsigned int i = 0; i < sim->num_ends; i++) {
+		struct soft_sim_end *end = sim->ends[i];
+
+		if (end->ready && !end->killed)
+			end->ready = turn(end);
+	}
+	at = next(sim);
+	if (!at)
+		return false;
+	if (at > sim->now)
+		sim->now = at;
+	while (sim->in_heap && sim->heap[0].at <= sim->now) {
+		struct soft_sim_flight flight = land(sim);
+
+		deliver(sim, &flight);
+	}
+	for (unsigned int i = 0; i < sim->num_ends; i++) {
+		struct soft_sim_end *end = sim->ends[i];
+		pp_ns deadline = end->killed ? 0 : soft_qp_deadline(&end->qp);
+
+		if (deadline && deadline <= sim->now) {
+			soft_qp_tick(&end->qp, sim->now);
+			end->ready = true;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queue pairs without sockets: a wire in memory and a clock that tests move. Every packet becomes
+ * bytes and is read from them again, so that nothing passes that the wire could not carry; the wire
+ * loses, doubles, delays and damages packets by seed. An end without a peer records what it sends.
+ */
+#ifndef PP_TESTS_SOFT_SIM_H
+#define PP_TESTS_SOFT_SIM_H
+
+#include "soft/qp/parts.h"
+#include "soft/qp/status.h"
+
+enum { SOFT_SIM_ENDS = 8, SOFT_SIM_SENT = 4096, SOFT_SIM_REGIONS = 8 };
+
+struct soft_sim;
+
+/* A process at an address: its registered memory, its window to the other one. */
+struct soft_sim_node {
+	struct soft_regions *regions;
+	struct soft_region region[SOFT_SIM_REGIONS];
+	unsigned int num_regions;
+	struct soft_window window;
+	struct soft_counters counters;
+};
+
+struct soft_sim_sent {
+	struct soft_packet p;
+	uint8_t payload[SOFT_MTU_MAX];
+};
+
+struct soft_sim_end {
+	struct soft_qp qp;
+	struct soft_cq send_cq, recv_cq;
+	struct soft_sim *sim;
+	struct soft_sim_node *node;
+	struct soft_sim_end *peer; /* NULL: what it sends is recorded */
+	bool ready, killed;
+	unsigned int moved, events[SOFT_QP_EVENT_LAST_WQE + 1];
+	struct soft_sim_sent *sent;
+	unsigned int num_sent;
+	uint64_t over_window; /* sends that the window did not allow */
+};
+
+struct soft_sim_plan {
+	uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
+	pp_ns delay, jitter, reorder_delay;
+};
+
+struct soft_sim_flight {
+	pp_ns at;
+	uint64_t order; /* of packets that arrive together */
+	struct soft_sim_end *to;
+	size_t len;
+	uint8_t *bytes;
+};
+
+struct soft_sim {
+	pp_ns now;
+	uint64_t random, order;
+	struct soft_sim_plan plan;
+	struct soft_sim_flight *heap;
+	size_t in_heap, heap_room;
+	struct soft_sim_end *ends[SOFT_SIM_ENDS];
+	unsigned int num_ends;
+	uint64_t lost, damaged, delivered;
+};
+
+struct soft_sim_attr {
+	uint32_t mtu, sq_psn, rq_psn;
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic;
+	uint32_t max_send_wr, max_recv_wr, access;
+	bool signal_all;
+};
+
+extern const void *const soft_sim_pd; /* of everything, unless a test says otherwise */
+
+/* As perftest sets a QP: timeout 14, 7 retries; MTU 1024, one READ, PSN 0xfffffd. */
+struct soft_sim_attr soft_sim_attr(void);
+
+uint32_t soft_sim_random(struct soft_sim *sim, uint32_t below);
+void soft_sim_init(struct soft_sim *sim, uint64_t seed);
+void soft_sim_done(struct soft_sim *sim);
+
+void soft_sim_node_init(struct soft_sim_node *node, uint64_t window);
+void soft_sim_node_done(struct soft_sim_node *node);
+/* Registers; the key. */
+uint32_t soft_sim_register(struct soft_sim_node *node, void *base, size_t len, uint32_t access,
+			   const void *pd);
+
+void soft_sim_end_init(struct soft_sim *sim, struct soft_sim_end *end, struct soft_sim_node *node,
+		       const struct soft_sim_attr *attr);
+void soft_sim_end_done(struct soft_sim_end *end);
+/* Both to RTS; PSNs of each as its attributes say. */
+void soft_sim_connect(struct soft_sim_end *a, struct soft_sim_end *b);
+/* Alone to RTS: the test is the peer. */
+void soft_sim_alone(struct soft_sim_end *end);
+
+/* false: the queue is full. Inline requests take their bytes from @sges. */
+bool soft_sim_post(struct soft_sim_end *end, const struct soft_send_wr *wr,
+		   const struct soft_sge *sges);
+bool soft_sim_poll(struct soft_cq *cq, struct soft_cqe *ret);
+
+/* Until nothing more wants to be sent now. */
+void soft_sim_pump(struct soft_sim_end *end);
+/* Everything up to the next packet or deadline; false: nothing will ever happen again. */
+bool soft_sim_step(struct soft_sim *sim);
+
+#endif
