@@ -14,7 +14,6 @@ commands) and removes the link. That process ends when the maker of the lab does
 import json
 import os
 import pathlib
-import shlex
 import signal
 import subprocess
 import tempfile
@@ -22,176 +21,14 @@ import time
 
 import image
 from image import HERE, Unavailable, find
+from jobs import Deadline, Guest, HostJob, LabError, Result, listening, poll, process_start, read
 
 __all__ = ["Lab", "Result", "LabError", "Deadline", "Unavailable"]
-
-HOST4, HOST6 = "10.77.0.254", "fd77::fe"
-
-
-class LabError(Exception):
-    """The lab was there and broke: a guest that does not boot, a command past its deadline."""
-
-
-class Deadline(LabError, TimeoutError):
-    """A wait that did not end in its time."""
-
-
-class Result:
-    """What a command left: status, out and err as bytes, text for reading."""
-
-    def __init__(self, what, status, out, err):
-        self.what, self.status, self.out, self.err = what, status, out, err
-
-    @property
-    def text(self):
-        return (self.out + self.err).decode("utf-8", "replace")
-
-    def check(self, status=0):
-        if self.status != status:
-            raise LabError(f"{self.what}: exit {self.status}, not {status}\n{self.text}")
-        return self
-
-
-def poll(ready, seconds, alive, what):
-    """Waits for ready() to return something; the deadline and a dead machine are errors."""
-    end = time.monotonic() + seconds
-    while True:
-        got = ready()
-        if got is not None:
-            return got
-        dead = alive()
-        if dead:
-            raise LabError(f"{what}: {dead}")
-        if time.monotonic() > end:
-            raise Deadline(f"{what}: no end in {seconds} s")
-        time.sleep(0.02)
-
-
-def read(path):
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-
-
-class Guest:
-    def __init__(self, lab, index):
-        self.lab, self.index = lab, index
-        self.ip4, self.ip6 = f"10.77.0.{index + 1}", f"fd77::{index + 1}"
-
-    def dead(self):
-        reason = read(self.lab.share / f"failed.{self.index}").decode().strip()
-        if reason:
-            return f"the guest gave up: {reason}"
-        if self.lab.gone() or not process_start(self.lab.pids[self.index]):
-            return "QEMU ended"
-        return None
-
-    def console(self):
-        return read(self.lab.dir / f"console.{self.index}").decode("utf-8", "replace")
-
-    def start(self, command):
-        """Starts a shell command; several may run. $GID4 and $GID6 are rxe0's GID indices."""
-        return GuestJob(self, command)
-
-    def run(self, command, seconds=60):
-        return self.start(command).wait(seconds)
-
-    def wait_port(self, port, seconds=20):
-        """Waits until something in the guest listens on a TCP port."""
-        self.run(listening(port, seconds), seconds + 10).check()
-
-    def say(self, line):
-        # Shorter than PIPE_BUF, so lines of several writers do not mix.
-        with open(self.lab.dir / f"channel.{self.index}.in", "wb", buffering=0) as channel:
-            channel.write(line.encode() + b"\n")
-
-
-def listening(port, seconds):
-    tries = int(seconds * 10)
-    return (f"tries=0; until grep -qi ':{port:04x} 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; do "
-            f"tries=$((tries + 1)); [ $tries -le {tries} ] || exit 1; sleep 0.1; done")
-
-
-class GuestJob:
-    def __init__(self, guest, command):
-        self.guest, self.what = guest, f"node{guest.index}: {command.strip()}"
-        jobs = guest.lab.share / "jobs"
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix=f"{guest.index}-", dir=jobs))
-        (self.dir / "command").write_text(command + "\n", encoding="utf-8")
-        guest.say(f"run {self.dir.name}")
-
-    def output(self):
-        return read(self.dir / "out")
-
-    def done(self):
-        status = read(self.dir / "status").strip()
-        if not status:
-            return None
-        return Result(self.what, int(status), self.output(), read(self.dir / "err"))
-
-    def wait(self, seconds=60):
-        return poll(self.done, seconds, self.guest.dead, self.what)
-
-    def kill(self, seconds=10):
-        if self.done() is None:
-            self.guest.say(f"kill {self.dir.name}")
-        return self.wait(seconds)
-
-
-class HostJob:
-    """A command on the host side: a word list, or a string for the shell."""
-
-    def __init__(self, lab, command, env=None):
-        words = ["sh", "-c", command] if isinstance(command, str) else list(command)
-        self.lab, self.what = lab, f"host: {command if isinstance(command, str) else shlex.join(words)}"
-        self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        self.process = subprocess.Popen(lab.enter(words), stdin=subprocess.DEVNULL, stdout=self.out,
-                                        stderr=self.err, start_new_session=True,
-                                        env={**os.environ, **(env or {})})
-
-    @staticmethod
-    def _all(file):
-        # By position: the command writes at the offset that it shares with this descriptor.
-        return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
-
-    def output(self):
-        return self._all(self.out)
-
-    def done(self):
-        status = self.process.poll()
-        if status is None:
-            return None
-        return Result(self.what, status if status >= 0 else 128 - status, self.output(),
-                      self._all(self.err))
-
-    def wait(self, seconds=60):
-        try:
-            return poll(self.done, seconds, lambda: None, self.what)
-        except LabError:
-            self.kill()
-            raise
-
-    def kill(self, number=signal.SIGKILL):
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, number)
-        self.process.wait()
-        return self.done()
-
-
-def process_start(pid):
-    """When a living process started, which tells it from a later one of the same PID."""
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return None
-    fields = stat.rsplit(")", 1)[1].split()
-    return None if fields[0] in "ZX" else fields[19]
 
 
 class Lab:
     """nodes: 1 or 2. link: tap (guests and host side on one bridge) or socket (QEMU's own wire between
-    two guests, no host). pcap: file for the RoCE packets of the link. put: pairs of a program here and
+    two guests, no host). pcap: file for the RoCE packets to and from guest 0. put: pairs of a program here and
     its place in the guests. seconds: how long the lab lives at most. keep: it outlives this object."""
 
     def __init__(self, nodes=1, mtu=1500, link="tap", pcap=None, put=(), deb=None, seconds=900,
@@ -288,12 +125,13 @@ class Lab:
                 *(["-U", "--preserve-credentials"] if self.user else []), "-m", "-n", "-p", "--", *words]
 
     def _capture(self):
+        # On the tap device: the bridge would show what the host side sends before its segmentation.
         tcpdump = find("tcpdump", "tcpdump")
         log = self.dir / "capture.log"
         with open(log, "wb") as err:
             self.capture = subprocess.Popen(
-                self.enter([tcpdump, "-i", "br0", "-s", "0", "-B", "16384", "-U", "-Z", "root", "-w",
-                            self.pcap, "udp port 4791"]),
+                self.enter([tcpdump, "-i", "tap0", "-s", "0", "-B", "16384", "-U", "--immediate-mode",
+                            "-Z", "root", "-w", self.pcap, "udp port 4791"]),
                 stdin=subprocess.DEVNULL, stdout=err, stderr=err, start_new_session=True)
         poll(lambda: True if b"listening on" in read(log) else None, 10,
              lambda: read(log).decode() if self.capture.poll() is not None else None, "tcpdump")
@@ -358,7 +196,11 @@ class Lab:
     def capture_stop(self):
         """Ends the capture: the file is complete when this returns."""
         if self.capture and self.capture.poll() is None:
-            time.sleep(0.2)  # the kernel hands packets to tcpdump with a delay
+            # tcpdump ends without reading what it still has: let it come to rest before.
+            size, left = -1, 25
+            while left and size != os.path.getsize(self.pcap):
+                size, left = os.path.getsize(self.pcap), left - 1
+                time.sleep(0.3)
             os.killpg(self.capture.pid, signal.SIGINT)
             self.capture.wait(10)
 

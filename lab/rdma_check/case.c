@@ -70,7 +70,7 @@ static uint64_t pp_case_left(const struct pp_case *now, unsigned int qp)
 							      : word;
 }
 
-/* One piece, or two where the case number says so. */
+/* One piece, two where the case number says so, none for no bytes: a length of 0 can mean 2 GiB. */
 static int pp_case_gather(const struct pp_case *now, struct ibv_sge sge[2], unsigned char *at,
 			  size_t len, uint32_t key)
 {
@@ -79,7 +79,7 @@ static int pp_case_gather(const struct pp_case *now, struct ibv_sge sge[2], unsi
 
 	sge[0] = (struct ibv_sge){(uintptr_t)at, (uint32_t)first, key};
 	sge[1] = (struct ibv_sge){(uintptr_t)at + first, (uint32_t)(len - first), key};
-	return first < len ? 2 : 1;
+	return len == 0 ? 0 : first < len ? 2 : 1;
 }
 
 static int pp_case_receive(struct pp_end *end, const struct pp_case *now, unsigned int qp)

@@ -92,6 +92,44 @@ def part_socket(work):
         judged(lab, pcap, ("07", "0e", "01"))
 
 
+# What a user-space engine does: one call, three datagrams of 1000 bytes. Unconnected and DO, so that
+# the IP identifications are known beforehand; the port's first bytes tell the datagrams apart.
+TRAIN = """
+import socket, sys
+four = sys.argv[1] == "4"
+s = socket.socket(socket.AF_INET if four else socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(*((socket.IPPROTO_IP, 10, 2) if four else (socket.IPPROTO_IPV6, 23, 2)))
+s.setsockopt(socket.IPPROTO_UDP, 103, 1000)
+s.sendto(b"".join(bytes([i]) * 1000 for i in range(3)), ("10.77.0.1" if four else "fd77::1", 4791))
+"""
+
+
+def datagrams(path):
+    """IP identification (IPv4) and payload of the UDP packets of a capture of Ethernet frames."""
+    raw, at = pathlib.Path(path).read_bytes(), 24
+    while at < len(raw):
+        size = int.from_bytes(raw[at + 8:at + 12], "little")
+        ip, at = raw[at + 16 + 14:at + 16 + size], at + 16 + size
+        four = ip[0] >> 4 == 4
+        end = int.from_bytes(ip[2:4], "big") if four else 40 + int.from_bytes(ip[4:6], "big")
+        yield int.from_bytes(ip[4:6], "big") if four else None, ip[28 if four else 48:end]
+
+
+def part_host(work):
+    """The link from the host side: both families, and a capture of what is on the wire."""
+    pcap = os.path.join(work, "link.pcap")
+    with Lab(nodes=1, mtu=1500, pcap=pcap) as lab:
+        for host in ("10.77.0.254", "fd77::fe"):
+            lab.guest(0).run(f"ping -c 1 -W 5 {host}").check()
+        for family in "46":
+            lab.host([sys.executable, "-c", TRAIN, family]).check()
+        lab.capture_stop()
+        seen = list(datagrams(pcap))
+    want = [(i if family == "4" else None, bytes([i]) * 1000) for family in "46" for i in range(3)]
+    if seen != want:
+        raise LabError(f"on the wire: {[(i, len(body), body[:1]) for i, body in seen]}")
+
+
 def part_wrong(_work):
     with Lab(nodes=2, put=[(CHECK, "bin/rdma_check"), (WRONG, "lib/wrong.so")]) as lab:
         for fault, ops, said in WRONGS:
