@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "soft/engine/parts.h"
@@ -192,43 +193,70 @@ struct soft_regions *soft_engine_regions(struct soft_engine *e)
 	return e->regions;
 }
 
-int soft_engine_open_wire(struct soft_engine *e, const struct soft_link_config *config,
-			  const struct soft_fault_plan *faults, struct soft_wire **ret)
+static struct soft_wire *find_wire(struct soft_engine *e, const struct soft_link_config *config)
+{
+	for (struct soft_wire *w = e->wires; w; w = w->next)
+		if (w->config.num_gids == config->num_gids &&
+		    !memcmp(w->config.gids, config->gids, config->num_gids * sizeof(*config->gids)))
+			return w;
+	return NULL;
+}
+
+static struct soft_wire *make_wire(struct soft_engine *e, const struct soft_link_config *config,
+				   const struct soft_fault_plan *faults)
 {
 	struct soft_wire *w = calloc(1, sizeof(*w));
 
 	if (!w)
-		return -ENOMEM;
+		return NULL;
 	w->engine = e;
 	w->config = *config;
 	w->config.slot = soft_engine_slot(e);
-	w->config.handover = e->slot;
 	w->config.handover = e->slot;
 	w->config.fault = NULL;
 	if (faults) {
 		soft_fault_init(&w->fault, faults);
 		w->config.fault = &w->fault;
 	}
-	soft_engine_lock(e);
 	w->next = e->wires;
 	e->wires = w;
+	return w;
+}
+
+int soft_engine_open_wire(struct soft_engine *e, const struct soft_link_config *config,
+			  const struct soft_fault_plan *faults, struct soft_wire **ret)
+{
+	struct soft_wire *w;
+
+	soft_engine_lock(e);
+	w = find_wire(e, config);
+	if (!w)
+		w = make_wire(e, config, faults);
+	if (w)
+		w->users++;
 	soft_engine_unlock(e);
+	if (!w)
+		return -ENOMEM;
 	*ret = w;
 	return 0;
 }
 
 void soft_engine_close_wire(struct soft_engine *e, struct soft_wire *wire)
 {
+	bool last;
+
 	soft_engine_lock(e);
-	for (struct soft_wire **at = &e->wires; *at; at = &(*at)->next) {
+	last = --wire->users == 0;
+	for (struct soft_wire **at = &e->wires; last && *at; at = &(*at)->next) {
 		if (*at == wire) {
 			*at = wire->next;
 			break;
 		}
 	}
 	soft_engine_unlock(e);
-	/* The thread may be asleep on these sockets; poll() ends when they close, or looks again.
-	 */
+	if (!last)
+		return;
+	/* The thread may sleep on these sockets: it looks again. */
 	soft_link_close(wire->link);
 	free(wire);
 	if (!e->inherited)

@@ -46,7 +46,8 @@ unsigned int soft_engine_slot(const struct soft_engine *engine);
 struct soft_regions *soft_engine_regions(struct soft_engine *engine);
 
 /*
- * Not under the lock. Copies @config, whose slot, handover and fault are the engine's to fill, and
+ * Not under the lock. The same addresses give the same wire, whose faults the first opener chose.
+ * Copies @config, whose slot, handover and fault are the engine's to fill, and
  * @faults (NULL: none). No socket is opened before the first queue pair: looking at a device costs
  * nobody a port.
  */

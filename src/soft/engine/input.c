@@ -10,13 +10,20 @@
 
 #include "base/banned.h"
 
+static bool owns(const struct soft_wire *wire, const struct soft_gid *gid)
+{
+	for (unsigned int i = 0; i < wire->config.num_gids; i++)
+		if (soft_gid_equal(&wire->config.gids[i], gid))
+			return true;
+	return false;
+}
+
 /* The wire that owns the address, for datagrams that another process handed on. */
 static struct soft_wire *wire_of(struct soft_engine *e, const struct soft_gid *dst)
 {
 	for (struct soft_wire *w = e->wires; w; w = w->next)
-		for (unsigned int i = 0; i < w->config.num_gids; i++)
-			if (soft_gid_equal(&w->config.gids[i], dst))
-				return w;
+		if (owns(w, dst))
+			return w;
 	return NULL;
 }
 
@@ -31,16 +38,20 @@ static const struct soft_icrc_flow *flow_of(struct soft_wire *wire, const struct
 }
 
 /* Why the packet is not for @qp: the counter to raise, or NULL: it is. */
-static uint64_t *refuse(struct soft_wire *wire, const struct soft_qp *qp,
-			const struct soft_packet *p, const struct soft_datagram *d)
+static uint64_t *refuse(const struct soft_qp_table *table, struct soft_wire *wire,
+			const struct soft_qp *qp, const struct soft_packet *p,
+			const struct soft_datagram *d)
 {
 	if ((p->opcode & 0xe0) != qp->transport || qp->state < SOFT_QP_RTR ||
 	    qp->state == SOFT_QP_ERR)
 		return &wire->drops.wrong_state;
 	if ((p->pkey & 0x7fff) != (qp->attr.pkey & 0x7fff))
 		return &wire->drops.wrong_pkey;
-	if (qp->transport != SOFT_UD && (!soft_gid_equal(&d->src, &qp->path.flow.dst) ||
-					 !soft_gid_equal(&d->dst, &qp->path.flow.src)))
+	if (qp->transport == SOFT_UD)
+		return owns(soft_qp_table_wire(table, qp), &d->dst) ? NULL
+								    : &wire->drops.wrong_address;
+	if ((!soft_gid_equal(&d->src, &qp->path.flow.dst) ||
+	     !soft_gid_equal(&d->dst, &qp->path.flow.src)))
 		return &wire->drops.wrong_address;
 	return NULL;
 }
@@ -62,11 +73,11 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 		return;
 	}
 	qp = soft_qp_table_find(&e->table, p.dest_qp);
-	if (!qp || soft_qp_table_wire(&e->table, qp) != wire) {
+	if (!qp) {
 		wire->drops.no_qp++;
 		return;
 	}
-	reason = refuse(wire, qp, &p, d);
+	reason = refuse(&e->table, wire, qp, &p, d);
 	if (reason) {
 		(*reason)++;
 		return;

@@ -23,6 +23,7 @@ enum {
 
 struct soft_wire {
 	struct soft_engine *engine;
+	unsigned int users;
 	struct soft_link_config config;
 	struct soft_fault fault;
 	struct soft_link *link; /* NULL until the first queue pair */

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine over real sockets: queue pairs of one process and of two, a caller that polls and one
+ * that never does, a fork, a peer that dies.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "soft/engine/engine.h"
+#include "soft/qp/status.h"
+
+enum { BUFFER = 4 << 20, DEPTH = 64 };
+
+struct end {
+	struct soft_engine *engine;
+	struct soft_wire *wire;
+	struct soft_cq cq;
+	struct soft_qp qp;
+	struct soft_region region;
+	uint8_t *buffer;
+	struct soft_gid gid;
+	enum soft_qp_state moved;
+};
+
+static void on_event(struct soft_qp *qp, enum soft_qp_event event)
+{
+	(void)qp;
+	(void)event;
+}
+
+static void on_moved(struct soft_qp *qp, enum soft_qp_state state)
+{
+	((struct end *)qp->owner)->moved = state;
+}
+
+static const struct soft_qp_ops ops = {soft_engine_send, on_event, on_moved};
+
+static void end_open(struct end *e, const char *address_v4)
+{
+	static const uint8_t lo6[16] = {[15] = 1};
+	struct soft_link_config config = {.num_gids = 1};
+	struct soft_qp_caps caps = {DEPTH, DEPTH, 1, 1, 0};
+	struct pp_error err = {0};
+
+	memset(e, 0, sizeof(*e));
+	memcpy(e->gid.raw, lo6, 16);
+	if (address_v4) {
+		memset(e->gid.raw, 0, 16);
+		e->gid.raw[10] = e->gid.raw[11] = 0xff;
+		e->gid.raw[12] = 127;
+		e->gid.raw[15] = 1;
+	}
+	config.gids[0] = e->gid;
+	assert_int_equal(soft_engine_get(NULL, NULL, &e->engine, &err), 0);
+	assert_int_equal(soft_engine_open_wire(e->engine, &config, NULL, &e->wire), 0);
+	assert_int_equal(soft_cq_init(&e->cq, 4 * DEPTH), 0);
+	e->buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(e->buffer, MAP_FAILED);
+	e->qp.transport = SOFT_RC;
+	e->qp.pd = e;
+	e->qp.send_cq = e->qp.recv_cq = &e->cq;
+	e->qp.ops = &ops;
+	e->qp.owner = e;
+	assert_int_equal(soft_qp_init(&e->qp, &caps, NULL, false), 0);
+	soft_engine_lock(e->engine);
+	if (soft_engine_add_qp(e->engine, e->wire, &e->qp, &err) < 0)
+		fail_msg("%s", err.text);
+	e->region = (struct soft_region){.access = 0xf,
+					 .pd = e,
+					 .iova = (uintptr_t)e->buffer,
+					 .length = BUFFER,
+					 .base = e->buffer,
+					 .ops = &soft_region_host};
+	assert_int_equal(soft_regions_add(soft_engine_regions(e->engine), &e->region), 0);
+	soft_engine_unlock(e->engine);
+}
+
+static void end_connect(struct end *e, uint32_t remote_qpn, uint8_t timeout)
+{
+	soft_engine_lock(e->engine);
+	e->qp.attr = (struct soft_qp_attr){.remote_qpn = remote_qpn,
+					   .mtu = 4096,
+					   .pkey = 0xffff,
+					   .timeout = timeout,
+					   .retry_cnt = 2,
+					   .rnr_retry = 7,
+					   .min_rnr_timer = 12,
+					   .max_rd_atomic = 4,
+					   .max_dest_rd_atomic = 4,
+					   .access = 0xf};
+	assert_int_equal(soft_engine_connect(e->engine, &e->qp, &e->gid, &e->gid, 0, 64, 0), 0);
+	soft_qp_to_rtr(&e->qp);
+	soft_qp_to_rts(&e->qp);
+	soft_engine_unlock(e->engine);
+}
+
+static void end_close(struct end *e)
+{
+	soft_engine_lock(e->engine);
+	soft_regions_remove(soft_engine_regions(e->engine), &e->region);
+	soft_qp_reset(&e->qp);
+	soft_engine_remove_qp(e->engine, &e->qp);
+	soft_engine_unlock(e->engine);
+	soft_qp_done(&e->qp);
+	soft_cq_done(&e->cq);
+	soft_engine_close_wire(e->engine, e->wire);
+	soft_engine_put(e->engine);
+	munmap(e->buffer, BUFFER);
+}
+
+static void post(struct end *e, uint8_t opcode, uint64_t remote, uint32_t rkey, uint32_t offset,
+		 uint32_t len)
+{
+	struct soft_send_wr *wr;
+
+	soft_engine_lock(e->engine);
+	wr = soft_send_queue_next(&e->qp.req.sq);
+	assert_non_null(wr);
+	memset(wr, 0, sizeof(*wr));
+	wr->id = offset;
+	wr->opcode = opcode;
+	wr->flags = SOFT_WR_SIGNALED;
+	wr->num_sge = 1;
+	wr->length = len;
+	wr->rc.remote_addr = remote;
+	wr->rc.rkey = rkey;
+	soft_send_wr_sges(wr)[0] =
+		(struct soft_sge){(uintptr_t)e->buffer + offset, len, e->region.key};
+	e->qp.req.sq.posted++;
+	soft_engine_kick(e->engine, &e->qp);
+	soft_engine_unlock(e->engine);
+}
+
+static void await(struct end *e, unsigned int status, bool poll_engine)
+{
+	struct soft_cqe cqe;
+	pp_ns until = pp_clock_monotonic() + 20 * PP_SECOND;
+
+	while (soft_cq_pop(&e->cq, &cqe, 1) == 0) {
+		if (pp_clock_monotonic() > until)
+			fail_msg("no completion in 20 s");
+		if (poll_engine)
+			soft_engine_poll(e->engine);
+		else
+			poll(NULL, 0, 1);
+	}
+	assert_int_equal(cqe.status, status);
+}
+
+static void fill(uint8_t *bytes, size_t len, uint32_t seed)
+{
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)((i * 2654435761u + seed) >> 13);
+}
+
+static void write_and_read(const char *v4, bool poll_engine)
+{
+	struct end a, b;
+
+	end_open(&a, v4);
+	end_open(&b, v4);
+	end_connect(&a, b.qp.num, 14);
+	end_connect(&b, a.qp.num, 14);
+	fill(a.buffer, BUFFER, 1);
+	post(&a, SOFT_WR_WRITE, b.region.iova, b.region.key, 0, BUFFER);
+	await(&a, 0, poll_engine);
+	assert_memory_equal(a.buffer, b.buffer, BUFFER);
+	fill(b.buffer, BUFFER, 2);
+	post(&a, SOFT_WR_READ, b.region.iova + 1, b.region.key, 3, BUFFER - 5);
+	await(&a, 0, poll_engine);
+	assert_memory_equal(a.buffer + 3, b.buffer + 1, BUFFER - 5);
+	end_close(&a);
+	end_close(&b);
+}
+
+static void polled(void **state)
+{
+	(void)state;
+	write_and_read("127.0.0.1", true);
+}
+
+static void polled_ipv6(void **state)
+{
+	(void)state;
+	write_and_read(NULL, true);
+}
+
+static void never_polled(void **state)
+{
+	(void)state;
+	write_and_read("127.0.0.1", false);
+}
+
+static void to_itself(void **state)
+{
+	struct end a;
+
+	(void)state;
+	end_open(&a, "127.0.0.1");
+	end_connect(&a, a.qp.num, 14);
+	fill(a.buffer, BUFFER / 2, 3);
+	post(&a, SOFT_WR_WRITE, a.region.iova + BUFFER / 2, a.region.key, 0, BUFFER / 2);
+	await(&a, 0, true);
+	assert_memory_equal(a.buffer, a.buffer + BUFFER / 2, BUFFER / 2);
+	end_close(&a);
+}
+
+struct talk {
+	_Atomic uint32_t qpn, key, ready;
+	_Atomic uint64_t iova;
+};
+
+/* A peer in another process, forked before any engine was made here. */
+static pid_t peer_start(struct talk *to_child, struct talk *to_parent)
+{
+	pid_t child = fork();
+	struct end b;
+
+	assert_true(child >= 0);
+	if (child)
+		return child;
+	end_open(&b, "127.0.0.1");
+	to_parent->key = b.region.key;
+	to_parent->iova = b.region.iova;
+	to_parent->qpn = b.qp.num;
+	while (!to_child->qpn)
+		poll(NULL, 0, 1);
+	end_connect(&b, to_child->qpn, 14);
+	to_parent->ready = 1;
+	while (!to_child->ready)
+		poll(NULL, 0, 1); /* never polls the engine */
+	fill(b.buffer + BUFFER / 2, BUFFER / 2, 7);
+	_exit(memcmp(b.buffer, b.buffer + BUFFER / 2, BUFFER / 2) ? 1 : 0);
+}
+
+static void two_processes(void **state)
+{
+	struct talk *talk =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child = peer_start(&talk[0], &talk[1]);
+	struct end a;
+	int status;
+
+	(void)state;
+	end_open(&a, "127.0.0.1");
+	while (!talk[1].qpn)
+		poll(NULL, 0, 1);
+	end_connect(&a, talk[1].qpn, 14);
+	/* Different processes, different slots: the number's top bits tell. */
+	assert_int_not_equal(a.qp.num >> 16, talk[1].qpn >> 16);
+	talk[0].qpn = a.qp.num;
+	while (!talk[1].ready)
+		poll(NULL, 0, 1);
+	fill(a.buffer, BUFFER / 2, 7);
+	post(&a, SOFT_WR_WRITE, talk[1].iova, talk[1].key, 0, BUFFER / 2);
+	await(&a, 0, true);
+	talk[0].ready = 1;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	end_close(&a);
+	munmap(talk, 4096);
+}
+
+static void dead_peer(void **state)
+{
+	struct talk *talk =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child = peer_start(&talk[0], &talk[1]);
+	struct end a;
+	pp_ns start, took;
+
+	(void)state;
+	end_open(&a, "127.0.0.1");
+	while (!talk[1].qpn)
+		poll(NULL, 0, 1);
+	end_connect(&a, talk[1].qpn, 14);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	start = pp_clock_monotonic();
+	post(&a, SOFT_WR_WRITE, talk[1].iova, talk[1].key, 0, 4096);
+	await(&a, SOFT_WC_RETRY_EXC_ERR, true);
+	took = pp_clock_monotonic() - start;
+	/* The standard's 4.096 us * 2^14 = 67.1 ms, (2 retries + 1) times; a later end is the
+	 * machine's. */
+	assert_true(took >= 3 * 67 * PP_MILLISECOND);
+	assert_int_equal(a.moved, SOFT_QP_ERR);
+	end_close(&a);
+	munmap(talk, 4096);
+}
+
+static void forked(void **state)
+{
+	struct end a, b;
+	pid_t child;
+	int status;
+
+	(void)state;
+	end_open(&a, "127.0.0.1");
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		struct pp_error err;
+
+		/* What was inherited answers; what is made anew works. */
+		if (!soft_engine_inherited(a.engine) ||
+		    soft_engine_add_qp(a.engine, a.wire, &a.qp, &err) != -EIO)
+			_exit(1);
+		write_and_read("127.0.0.1", true);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	/* And the parent's goes on. */
+	end_open(&b, "127.0.0.1");
+	end_connect(&a, b.qp.num, 14);
+	end_connect(&b, a.qp.num, 14);
+	post(&a, SOFT_WR_WRITE, b.region.iova, b.region.key, 0, 4096);
+	await(&a, 0, true);
+	end_close(&a);
+	end_close(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		/* First those that fork before an engine was made. */
+		cmocka_unit_test(two_processes), cmocka_unit_test(dead_peer),
+		cmocka_unit_test(polled),	 cmocka_unit_test(polled_ipv6),
+		cmocka_unit_test(never_polled),	 cmocka_unit_test(to_itself),
+		cmocka_unit_test(forked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
