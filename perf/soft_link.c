@@ -43,7 +43,6 @@ struct shared {
 struct way {
 	const char *name;
 	uint32_t message;
-	bool copy;
 };
 
 struct result {
@@ -125,7 +124,7 @@ static uint32_t send_message(struct soft_link *link, const struct soft_path *pat
 		};
 		struct iovec piece = {memory + (uint64_t)psn * MTU % MEMORY, p.payload_bytes};
 
-		soft_link_send(link, path, &p, &piece, 1, way->copy);
+		soft_link_send(link, path, &p, &piece, 1);
 	}
 	return psn;
 }
@@ -255,9 +254,10 @@ static int by_rate(const void *a, const void *b)
 int main(int argc, char **argv)
 {
 	static const struct way ways[] = {
-		{"64 KiB, pieces", 65536, false},  {"64 KiB, staged", 65536, true},
-		{"1 MiB, pieces", 1 << 20, false}, {"1 MiB, staged", 1 << 20, true},
-		{"4 KiB, pieces", 4096, false},	   {"8 B", 8, false},
+		{"64 KiB", 65536},
+		{"1 MiB", 1 << 20},
+		{"4 KiB", 4096},
+		{"8 B", 8},
 	};
 	uint64_t value;
 
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < RUNS; i++)
 			r[i] = cost_once(&ways[w]);
 		qsort(r, RUNS, sizeof(r[0]), by_rate);
-		printf("%-16s CPU ms/GB: send %4.0f, receive %4.0f: at most %5.2f GB/s",
+		printf("%-6s CPU ms/GB: send %4.0f, receive %4.0f: at most %5.2f GB/s",
 		       ways[w].name, 1e3 * m->sender_cpu, 1e3 * m->receiver_cpu, m->gbps);
 		for (int i = 0; i < RUNS; i++)
 			r[i] = run_once(&ways[w]);

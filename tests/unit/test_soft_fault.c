@@ -190,7 +190,7 @@ static void run(const struct soft_fault_plan *plan, struct soft_fault *fault, st
 
 		/* Nothing more to send: flushes alone let go what is still held. */
 		if (psn < PACKETS)
-			soft_link_send(sender, &path, &packet, &piece, 1, false);
+			soft_link_send(sender, &path, &packet, &piece, 1);
 		if (psn % 10 == 9) {
 			soft_link_flush(sender);
 			(void)soft_link_receive(receiver, SIZE_MAX, see, seen);

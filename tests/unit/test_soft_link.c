@@ -124,8 +124,7 @@ static void assert_all_right(const struct seen *seen, unsigned int packets)
 }
 
 /* Sends the next @bytes of memory as @num pieces. */
-static void send_packet(uint8_t opcode, uint32_t psn, size_t at, uint32_t bytes, unsigned int num,
-			bool copy)
+static void send_packet(uint8_t opcode, uint32_t psn, size_t at, uint32_t bytes, unsigned int num)
 {
 	struct soft_packet p = {.opcode = opcode,
 				.pkey = 0xffff,
@@ -139,7 +138,7 @@ static void send_packet(uint8_t opcode, uint32_t psn, size_t at, uint32_t bytes,
 
 		pieces[i] = (struct iovec){memory + at + from, to - from};
 	}
-	soft_link_send(fixture.links[SENDER], &fixture.path, &p, pieces, num, copy);
+	soft_link_send(fixture.links[SENDER], &fixture.path, &p, pieces, num);
 }
 
 static const struct soft_link_stats *sent(void)
@@ -153,13 +152,13 @@ static const struct soft_link_stats *received(void)
 }
 
 /* 65507 bytes hold 15 packets of 12 + 4096 + 4 bytes: 60 packets are four trains. */
-static void trains_of_full_packets(const struct soft_gid *gid, bool copy)
+static void trains_of_full_packets(const struct soft_gid *gid)
 {
 	struct seen seen = {0};
 
 	start(gid, NULL);
 	for (uint32_t i = 0; i < 60; i++)
-		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1, copy);
+		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1);
 	soft_link_flush(fixture.links[SENDER]);
 	receive(&seen, 60);
 	assert_all_right(&seen, 60);
@@ -178,19 +177,17 @@ static void trains_of_full_packets(const struct soft_gid *gid, bool copy)
 
 static void test_trains_v4(void **state)
 {
-	trains_of_full_packets(&lo4, false);
-	trains_of_full_packets(&lo4, true);
+	trains_of_full_packets(&lo4);
 }
 
 static void test_trains_v6(void **state)
 {
 	if (!own_net)
 		skip();
-	trains_of_full_packets(&lo6, false);
-	trains_of_full_packets(&lo6, true);
+	trains_of_full_packets(&lo6);
 }
 
-/* Every length from 0 to 600 and some beyond, in 1 to 33 pieces, copied and not. */
+/* Every length from 0 to 600 and some beyond, in 1 to 33 pieces. */
 static void all_sizes(const struct soft_gid *gid)
 {
 	struct seen seen = {0};
@@ -200,7 +197,7 @@ static void all_sizes(const struct soft_gid *gid)
 	start(gid, NULL);
 	for (uint32_t bytes = 0; bytes <= MTU; bytes += bytes < 600 ? 1 : 499) {
 		send_packet(bytes ? SOFT_SEND_LAST : SOFT_SEND_ONLY, psn, at, bytes,
-			    1 + psn % SOFT_PIECES_MAX, psn & 1);
+			    1 + psn % SOFT_PIECES_MAX);
 		at += bytes;
 		if (++psn % 50 == 0) {
 			soft_link_flush(fixture.links[SENDER]);
@@ -228,12 +225,12 @@ static void test_write_is_two_trains(void **state)
 	struct seen seen = {0};
 
 	start(&lo4, NULL);
-	send_packet(SOFT_WRITE_FIRST, 0, 0, MTU, 1, false);
+	send_packet(SOFT_WRITE_FIRST, 0, 0, MTU, 1);
 	for (uint32_t i = 1; i < 15; i++)
-		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1, false);
-	send_packet(SOFT_WRITE_LAST, 15, 15 * MTU, 1000, 1, false);
+		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1);
+	send_packet(SOFT_WRITE_LAST, 15, 15 * MTU, 1000, 1);
 	/* Shorter than the train's: nothing joins it any more. */
-	send_packet(SOFT_WRITE_LAST, 16, 15 * MTU + 1000, 1000, 1, false);
+	send_packet(SOFT_WRITE_LAST, 16, 15 * MTU + 1000, 1000, 1);
 	soft_link_flush(fixture.links[SENDER]);
 	receive(&seen, 17);
 	assert_all_right(&seen, 17);
@@ -248,7 +245,7 @@ static void test_acknowledges_are_trains(void **state)
 
 	start(&lo4, NULL);
 	for (uint32_t i = 0; i < 130; i++)
-		send_packet(SOFT_ACKNOWLEDGE, i, 0, 0, 0, false);
+		send_packet(SOFT_ACKNOWLEDGE, i, 0, 0, 0);
 	soft_link_flush(fixture.links[SENDER]);
 	receive(&seen, 130);
 	assert_all_right(&seen, 130);
@@ -262,7 +259,7 @@ static void class_and_hops(const struct soft_gid *gid)
 	struct seen seen = {0};
 
 	start(gid, NULL);
-	send_packet(SOFT_SEND_ONLY, 0, 0, 8, 1, false);
+	send_packet(SOFT_SEND_ONLY, 0, 0, 8, 1);
 	soft_link_flush(fixture.links[SENDER]);
 	receive(&seen, 1);
 	assert_int_equal(seen.traffic_class, 0);
@@ -271,7 +268,7 @@ static void class_and_hops(const struct soft_gid *gid)
 	fixture.path.traffic_class = 0x6a; /* DSCP 26, ECT(0) */
 	fixture.path.hop_limit = 3;
 	for (uint32_t i = 1; i < 11; i++)
-		send_packet(SOFT_SEND_ONLY, i, i * 8, 8, 1, false);
+		send_packet(SOFT_SEND_ONLY, i, i * 8, 8, 1);
 	soft_link_flush(fixture.links[SENDER]);
 	receive(&seen, 11);
 	assert_all_right(&seen, 11);
@@ -299,7 +296,7 @@ static void test_refused_trains_go_singly(void **state)
 	sender = &fixture.links[SENDER]->senders[0][fixture.path.sender];
 	assert_int_equal(setsockopt(sender->fd, SOL_SOCKET, SO_NO_CHECK, &on, sizeof(on)), 0);
 	for (uint32_t i = 0; i < 10; i++)
-		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 3, i & 1);
+		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 3);
 	soft_link_flush(fixture.links[SENDER]);
 	receive(&seen, 10);
 	assert_all_right(&seen, 10);
@@ -308,7 +305,7 @@ static void test_refused_trains_go_singly(void **state)
 	assert_true(sender->no_trains);
 
 	for (uint32_t i = 10; i < 14; i++)
-		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1, false);
+		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1);
 	soft_link_flush(fixture.links[SENDER]);
 	receive(&seen, 14);
 	assert_all_right(&seen, 14);
@@ -326,9 +323,9 @@ static void test_refused_packet_is_lost(void **state)
 	start(&lo4, NULL);
 	good = fixture.path;
 	soft_icrc_flow_init(&fixture.path.flow, &lo4, &nowhere, good.flow.sport);
-	send_packet(SOFT_SEND_ONLY, 9, 0, 8, 1, false);
+	send_packet(SOFT_SEND_ONLY, 9, 0, 8, 1);
 	fixture.path = good;
-	send_packet(SOFT_SEND_ONLY, 0, 0, 8, 1, false);
+	send_packet(SOFT_SEND_ONLY, 0, 0, 8, 1);
 	soft_link_flush(fixture.links[SENDER]);
 	receive(&seen, 1);
 	assert_all_right(&seen, 1);
@@ -344,7 +341,7 @@ static void test_budget(void **state)
 
 	start(&lo4, NULL);
 	for (uint32_t i = 0; i < 60; i++)
-		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1, false);
+		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1);
 	soft_link_flush(fixture.links[SENDER]);
 	n = soft_link_receive(fixture.links[RECEIVER], 1, see, &seen);
 	assert_int_equal(n, 15); /* one train, and no more */

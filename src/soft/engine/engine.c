@@ -343,7 +343,7 @@ void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const st
 	struct soft_wire *wire =
 		(struct soft_wire *)((char *)qp->counters - offsetof(struct soft_wire, counters));
 
-	soft_link_send(wire->link, path, p, pieces, num_pieces, copy);
+	soft_link_send(wire->link, path, p, pieces, num_pieces);
 }
 
 void soft_engine_kick(struct soft_engine *e, struct soft_qp *qp)

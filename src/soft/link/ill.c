@@ -54,9 +54,9 @@ void soft_ill_send(struct soft_link *link, const struct soft_path *path,
 
 	if (fate.lost)
 		return;
-	soft_train_add(link, path, p, pieces, num_pieces, /* copy= */ true);
+	soft_train_add(link, path, p, pieces, num_pieces);
 	len = t->total;
-	t->packets = 0; /* taken out again: all of it lies in t->bytes */
+	t->packets = 0; /* taken out again */
 	memcpy(packet, t->bytes, len);
 	if (fate.corrupted) {
 		uint32_t bit = fate.corrupt_bit % (uint32_t)(len * 8);

@@ -126,12 +126,12 @@ int soft_link_path(struct soft_link *link, const struct soft_gid *src, const str
 
 void soft_link_send(struct soft_link *link, const struct soft_path *path,
 		    const struct soft_packet *p, const struct iovec *pieces,
-		    unsigned int num_pieces, bool copy)
+		    unsigned int num_pieces)
 {
 	if (link->ill)
 		soft_ill_send(link, path, p, pieces, num_pieces);
 	else
-		soft_train_add(link, path, p, pieces, num_pieces, copy);
+		soft_train_add(link, path, p, pieces, num_pieces);
 }
 
 void soft_link_flush(struct soft_link *link)

@@ -82,14 +82,13 @@ int soft_link_path(struct soft_link *link, const struct soft_gid *src, const str
 
 /*
  * Queues one packet: header fields of @p, p->payload_bytes of payload in @pieces (at most
- * SOFT_PIECES_MAX). The pieces must stay until the next flush, unless @copy: then they are copied
- * while they are summed, as memory that may change under the sum must be. Sends earlier trains when
+ * SOFT_PIECES_MAX), which are copied at once, each byte read once. Sends earlier trains when
  * needed; what the kernel refuses is counted and lost, as a wire loses it.
  */
 enum { SOFT_PIECES_MAX = 33 };
 void soft_link_send(struct soft_link *link, const struct soft_path *path,
 		    const struct soft_packet *p, const struct iovec *pieces,
-		    unsigned int num_pieces, bool copy);
+		    unsigned int num_pieces);
 void soft_link_flush(struct soft_link *link);
 
 const struct soft_link_stats *soft_link_stats(const struct soft_link *link);

@@ -16,8 +16,6 @@ enum {
 	SOFT_SENDERS = 4,	  /* sockets an address: source ports for ECMP */
 	SOFT_TRAIN_PACKETS = 64,  /* UDP_MAX_SEGMENTS of kernels before 6.9; later ones take 128 */
 	SOFT_TRAIN_BYTES = 65507, /* 65535 - IPv4 header 20 - UDP header 8 */
-	SOFT_TRAIN_PIECES = 1024, /* UIO_MAXIOV */
-	SOFT_SMALL_PAYLOAD = 256, /* copied rather than given a piece of its own */
 	SOFT_RECEIVE_BYTES = 65536, /* more than any UDP payload */
 	SOFT_HELD_MAX = 8,
 };
@@ -40,10 +38,7 @@ struct soft_receiver {
 	struct soft_gid gid;
 };
 
-/*
- * Packets of one path and size, the last maybe shorter. What is copied (headers, pads, ICRCs, small
- * or staged payloads) lies in @bytes in the order of the wire, so that neighbours become one piece.
- */
+/* Packets of one path and size, the last maybe shorter, in the order of the wire. */
 struct soft_train {
 	struct soft_sender *sender;
 	struct soft_icrc_flow flow;
@@ -51,10 +46,7 @@ struct soft_train {
 	bool closed; /* its last packet was shorter */
 	unsigned int packets;
 	size_t segment, total; /* bytes of the first packet, of all */
-	size_t used;	       /* of @bytes */
-	unsigned int num_pieces;
-	struct iovec pieces[SOFT_TRAIN_PIECES];
-	uint8_t bytes[SOFT_TRAIN_BYTES + SOFT_HEADER_MAX];
+	uint8_t bytes[SOFT_TRAIN_BYTES];
 };
 
 /* A packet that an ill wire holds back. */
@@ -97,7 +89,7 @@ int soft_sender_open(struct soft_sender *s, const struct soft_gid *gid);
 /* train.c */
 void soft_train_add(struct soft_link *link, const struct soft_path *path,
 		    const struct soft_packet *p, const struct iovec *pieces,
-		    unsigned int num_pieces, bool copy);
+		    unsigned int num_pieces);
 /* Sends @len bytes that are a whole packet already, as a train of its own. */
 void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
 			 size_t len);

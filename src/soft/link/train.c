@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds a train and sends it by one sendmsg() with UDP_SEGMENT.
+ * Builds a train in one buffer and sends it by one sendmsg() with UDP_SEGMENT.
  *
- *   piece 0            piece 1    piece 2               piece 3    ...
- *   | header 0        | payload  | pad ICRC 0 header 1 | payload  | pad ICRC 1
- *     train->bytes      caller's   train->bytes          caller's
+ *   | header 0 | payload 0 | pad | ICRC 0 | header 1 | payload 1 | pad | ICRC 1 | ...
  *
  * The kernel cuts every train->segment bytes, so all packets but the last are of that size, and
  * numbers them 0, 1, 2.. in the IPv4 identification, which each ICRC covers.
+ *
+ * Payload is copied while it is summed, so that what is sent is what was summed even when the
+ * application changes its memory meanwhile. Leaving the copy to the kernel alone, with a piece for
+ * each payload, was tried: 6 % slower out of the cache, 2 % faster from memory (perf/soft_link.c).
  */
+#include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
 
@@ -43,78 +46,48 @@ static void begin(struct soft_train *t, struct soft_sender *sender, const struct
 	t->hop_limit = path->hop_limit;
 	t->closed = false;
 	t->segment = segment;
-	t->packets = t->num_pieces = 0;
-	t->used = t->total = 0;
+	t->packets = 0;
+	t->total = 0;
 }
 
 static bool fits(const struct soft_train *t, const struct soft_sender *sender,
-		 const struct soft_path *path, size_t bytes, unsigned int num_pieces)
+		 const struct soft_path *path, size_t bytes)
 {
 	return !t->closed && t->sender == sender && !sender->no_trains && bytes <= t->segment &&
 	       t->packets < SOFT_TRAIN_PACKETS && t->total + bytes <= SOFT_TRAIN_BYTES &&
-	       t->num_pieces + num_pieces + 2 <= SOFT_TRAIN_PIECES &&
 	       t->traffic_class == path->traffic_class && t->hop_limit == path->hop_limit &&
 	       soft_gid_equal(&t->flow.dst, &path->flow.dst);
 }
 
-/* Counts the next @len bytes of train->bytes, already written, as part of the packet. */
-static void push_own(struct soft_train *t, size_t len)
-{
-	uint8_t *from = t->bytes + t->used;
-	struct iovec *last = t->num_pieces ? &t->pieces[t->num_pieces - 1] : NULL;
-
-	t->used += len;
-	if (last && (uint8_t *)last->iov_base + last->iov_len == from)
-		last->iov_len += len;
-	else
-		t->pieces[t->num_pieces++] = (struct iovec){from, len};
-}
-
-static uint32_t push_payload(struct soft_train *t, uint32_t state, const struct iovec *pieces,
-			     unsigned int num_pieces, bool copy)
-{
-	for (unsigned int i = 0; i < num_pieces; i++) {
-		const struct iovec *piece = &pieces[i];
-
-		if (piece->iov_len == 0)
-			continue;
-		if (copy) {
-			state = soft_crc32_copy(state, t->bytes + t->used, piece->iov_base,
-						piece->iov_len);
-			push_own(t, piece->iov_len);
-		} else {
-			state = soft_crc32(state, piece->iov_base, piece->iov_len);
-			t->pieces[t->num_pieces++] = *piece;
-		}
-	}
-	return state;
-}
-
 void soft_train_add(struct soft_link *link, const struct soft_path *path,
 		    const struct soft_packet *p, const struct iovec *pieces,
-		    unsigned int num_pieces, bool copy)
+		    unsigned int num_pieces)
 {
 	struct soft_sender *sender = sender_of(link, path);
 	struct soft_train *t = &link->train;
 	size_t bytes = packet_bytes(p), header;
 	unsigned int pad = soft_packet_pad(p->payload_bytes);
+	uint8_t *at;
 	uint32_t state;
 
-	if (t->packets && !fits(t, sender, path, bytes, num_pieces))
+	assert(p->payload_bytes <= SOFT_MTU_MAX);
+	if (t->packets && !fits(t, sender, path, bytes))
 		soft_train_send(link);
 	if (!t->packets)
 		begin(t, sender, path, bytes);
 
-	header = soft_packet_encode(p, t->bytes + t->used);
-	state = soft_icrc_begin(&path->flow, (uint16_t)t->packets, bytes, t->bytes + t->used,
-				header);
-	push_own(t, header);
-	state = push_payload(t, state, pieces, num_pieces,
-			     copy || p->payload_bytes <= SOFT_SMALL_PAYLOAD);
-	memset(t->bytes + t->used, 0, pad);
-	state = soft_crc32(state, t->bytes + t->used, pad);
-	soft_icrc_final(state, t->bytes + t->used + pad);
-	push_own(t, pad + SOFT_ICRC_BYTES);
+	at = t->bytes + t->total;
+	header = soft_packet_encode(p, at);
+	state = soft_icrc_begin(&path->flow, (uint16_t)t->packets, bytes, at, header);
+	at += header;
+	for (unsigned int i = 0; i < num_pieces; i++) {
+		state = soft_crc32_copy(state, at, pieces[i].iov_base, pieces[i].iov_len);
+		at += pieces[i].iov_len;
+	}
+	assert(at + pad + SOFT_ICRC_BYTES == t->bytes + t->total + bytes);
+	memset(at, 0, pad);
+	state = soft_crc32(state, at, pad);
+	soft_icrc_final(state, at + pad);
 
 	t->packets++;
 	t->total += bytes;
@@ -129,7 +102,6 @@ void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, c
 	soft_train_send(link);
 	begin(t, sender_of(link, path), path, len);
 	memcpy(t->bytes, bytes, len);
-	push_own(t, len);
 	t->packets = 1;
 	t->total = len;
 	soft_train_send(link);
@@ -193,25 +165,6 @@ static void count(struct soft_link *link, int rc, unsigned int packets, size_t b
 	s->sent_bytes += bytes;
 }
 
-/* Copies the next @len bytes of the train to @to; *piece and *offset say where it stands. */
-static void gather(const struct soft_train *t, unsigned int *piece, size_t *offset, uint8_t *to,
-		   size_t len)
-{
-	while (len) {
-		const struct iovec *v = &t->pieces[*piece];
-		size_t n = v->iov_len - *offset < len ? v->iov_len - *offset : len;
-
-		memcpy(to, (const uint8_t *)v->iov_base + *offset, n);
-		to += n;
-		len -= n;
-		*offset += n;
-		if (*offset == v->iov_len) {
-			*offset = 0;
-			++*piece;
-		}
-	}
-}
-
 /*
  * Where trains are refused: each packet alone, of identification 0, for which its ICRC is made
  * anew. The socket builds no more trains, once one of the packets did get through.
@@ -219,25 +172,19 @@ static void gather(const struct soft_train *t, unsigned int *piece, size_t *offs
 static __attribute__((noinline, cold)) void send_singly(struct soft_link *link, struct msghdr *msg)
 {
 	struct soft_train *t = &link->train;
-	uint8_t packet[SOFT_HEADER_MAX + SOFT_MTU_MAX + 3 + SOFT_ICRC_BYTES];
-	struct iovec iov = {.iov_base = packet};
-	unsigned int piece = 0;
-	size_t offset = 0, left = t->total;
 
-	for (unsigned int i = 0; i < t->packets; i++, left -= iov.iov_len) {
-		uint32_t state;
+	for (size_t at = 0; at < t->total; at += t->segment) {
+		uint8_t *packet = t->bytes + at;
+		size_t len = t->total - at < t->segment ? t->total - at : t->segment;
+		uint32_t state = soft_icrc_begin(&t->flow, 0, len, packet, SOFT_BTH_BYTES);
 		int rc;
 
-		iov.iov_len = left < t->segment ? left : t->segment;
-		gather(t, &piece, &offset, packet, iov.iov_len);
-		state = soft_icrc_begin(&t->flow, 0, iov.iov_len, packet, SOFT_BTH_BYTES);
 		state = soft_crc32(state, packet + SOFT_BTH_BYTES,
-				   iov.iov_len - SOFT_BTH_BYTES - SOFT_ICRC_BYTES);
-		soft_icrc_final(state, packet + iov.iov_len - SOFT_ICRC_BYTES);
-		msg->msg_iov = &iov;
-		msg->msg_iovlen = 1;
+				   len - SOFT_BTH_BYTES - SOFT_ICRC_BYTES);
+		soft_icrc_final(state, packet + len - SOFT_ICRC_BYTES);
+		*msg->msg_iov = (struct iovec){packet, len};
 		rc = transmit(t->sender, msg);
-		count(link, rc, 1, iov.iov_len);
+		count(link, rc, 1, len);
 		if (rc == 0)
 			t->sender->no_trains = true;
 	}
@@ -248,11 +195,10 @@ void soft_train_send(struct soft_link *link)
 	struct soft_train *t = &link->train;
 	_Alignas(struct cmsghdr) char
 		control[CMSG_SPACE(sizeof(uint16_t)) + 2 * CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec iov = {t->bytes, t->total};
 	union soft_sockaddr to;
-	struct msghdr msg = {.msg_name = &to,
-			     .msg_iov = t->pieces,
-			     .msg_iovlen = t->num_pieces,
-			     .msg_control = control};
+	struct msghdr msg = {
+		.msg_name = &to, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control};
 	int rc;
 
 	if (!t->packets)
