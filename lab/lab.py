@@ -55,7 +55,7 @@ class Lab:
         if not self.keep:
             self.close()
 
-    def up(self, seconds=60):
+    def up(self, seconds=120):
         qemu = find("qemu-system-x86_64", "qemu-system-x86")
         made = image.kernel(self.deb)
         if self.asked:

@@ -127,7 +127,7 @@ static int pp_qp_connect(struct pp_end *end, unsigned int i)
 	attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .sq_psn = (uint32_t)end->mine.psn};
 	mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	if (end->qp[i]->qp_type == IBV_QPT_RC) {
-		attr.timeout = 14;
+		attr.timeout = 16; /* a guest may not run for a while */
 		attr.retry_cnt = 7;
 		attr.rnr_retry = 7;
 		attr.max_rd_atomic = 4;

@@ -36,7 +36,7 @@ PERFTEST = (
 
 def perftest(lab, gid):
     for number, (tool, _) in enumerate(PERFTEST):
-        command = f"{tool} -d rxe0 -x {gid} -n 20 -F -p {18515 + number}"
+        command = f"{tool} -d rxe0 -x {gid} -n 20 -u 18 -F -p {18515 + number}"
         server = lab.guest(0).start(command)
         lab.guest(0).wait_port(18515 + number)
         lab.guest(1).run(f"{command} 10.77.0.1").check()
