@@ -10,6 +10,7 @@
  *   peerpath: UCX can register this kind of memory (or: can not)
  *   peerpath: counter local_ack_timeout_err grew by 17
  *   peerpath: GPU bandwidth is 0.47 of host bandwidth
+ *   peerpath: a large region was refused: 230700000 bytes
  */
 #ifndef PP_JUDGE_DERIVED_H
 #define PP_JUDGE_DERIVED_H
@@ -19,7 +20,7 @@
 #include <stdint.h>
 
 enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
-enum { PP_DERIVED_SENTENCES = 8, PP_DERIVED_COUNTERS = 128 };
+enum { PP_DERIVED_SENTENCES = 9, PP_DERIVED_COUNTERS = 128 };
 
 struct pp_derived_counter {
 	char key[96]; /* what stands before it in its line, and its name */

@@ -21,7 +21,8 @@ static const char *const watched[] = {
 	"rx_discards_phy", "roce_adp_retrans",	"rnr_nak_retry_err",
 	"link_downed",	   "reg_mem_types",	"md supports:",
 	"#bytes",	   "bw average",	"use_cuda",
-	"gpu buffer",	   "initializing cuda", "cumemalloc"};
+	"gpu buffer",	   "initializing cuda", "cumemalloc",
+	"reg_mr",	   "register"};
 
 const char *pp_derived_measured_word(unsigned int i)
 {
@@ -174,9 +175,32 @@ static void read_bandwidth(struct pp_derived *d, const char *text, size_t len, u
 			       d->average[GPU] / d->average[HOST]);
 }
 
+/* A registration that failed, of more than a small BAR1 (256 MiB) can hold beside other things. */
+static void read_region(struct pp_derived *d, const char *text, size_t len, uint64_t line)
+{
+	static const char *const words[] = {"length", "size"};
+	const char *end = text + len, *at;
+	int64_t bytes;
+
+	if (!memmem(text, len, "reg", 3) ||
+	    (!memmem(text, len, "ailed", 5) && !memmem(text, len, "rror", 4)))
+		return;
+	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++) {
+		at = pp_derived_behind(text, len, words[i]);
+		if (!at || at == end || !strchr(" :=", *at))
+			continue;
+		bytes = pp_derived_number(&at, end);
+		if (bytes >= (int64_t)100 << 20)
+			pp_derived_say(d, PP_DERIVED_LARGE, line,
+				       "peerpath: a large region was refused: %" PRId64 " bytes",
+				       bytes);
+	}
+}
+
 void pp_derived_read_measured(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
 	read_ucx(d, text, len, line);
 	read_counters(d, text, len, line);
 	read_bandwidth(d, text, len, line);
+	read_region(d, text, len, line);
 }

@@ -18,6 +18,7 @@ enum pp_derived_which {
 	PP_DERIVED_COUNTER,
 	PP_DERIVED_LINK,
 	PP_DERIVED_RATIO,
+	PP_DERIVED_LARGE,
 };
 
 /* The first of each kind stays. */

@@ -94,8 +94,26 @@ static const struct {
 	{{"query", "get", "read"}, {"gid"}, "query_gid"},
 	{{"query", "get"}, {"device attr"}, "query_device"},
 	{{"query", "get"}, {"port attr", "port info"}, "query_port"},
+	{{"query"}, {"port"}, "query_port"},
+	{{"post"}, {"send", "recv", "receive"}, "post"},
 	{{"resolv"}, {"address", "addr", "route"}, "resolve"},
+	{{"open"},
+	 {"ib device", "rdma device", "hca", "uverbs", "infiniband device", "roce device", "mlx5_"},
+	 "open_device"},
 };
+
+/* Where word begins a word in s, or NULL: "port" in "query port 1", not in "query transport". */
+static const char *find_start(const char *s, size_t len, const char *word)
+{
+	const char *end = s + len, *at = s;
+
+	while ((at = find(at, (size_t)(end - at), word))) {
+		if (at == s || !isalpha((unsigned char)at[-1]))
+			return at;
+		at++;
+	}
+	return NULL;
+}
 
 static bool phrase_fits(size_t p, const char *lower, size_t len)
 {
@@ -103,13 +121,15 @@ static bool phrase_fits(size_t p, const char *lower, size_t len)
 	size_t room;
 
 	for (size_t v = 0; v < PP_ARRAY_LEN(phrases[p].verbs) && phrases[p].verbs[v]; v++) {
-		for (at = lower; (verb = find(at, (size_t)(end - at), phrases[p].verbs[v]));) {
+		for (at = lower;
+		     (verb = find_start(at, (size_t)(end - at), phrases[p].verbs[v]));) {
 			at = verb + strlen(phrases[p].verbs[v]);
 			while (at < end && is_name(*at))
 				at++;
 			room = (size_t)(end - at) < NEAR ? (size_t)(end - at) : NEAR;
 			for (size_t n = 0; n < PP_ARRAY_LEN(phrases[p].nouns); n++)
-				if (phrases[p].nouns[n] && find(at, room, phrases[p].nouns[n]))
+				if (phrases[p].nouns[n] &&
+				    find_start(at, room, phrases[p].nouns[n]))
 					return true;
 		}
 	}
