@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "soft/link/fault.h"
 #include "soft/link/link.h"
 #include "soft/link/slot.h"
@@ -32,10 +33,23 @@ struct soft_sender {
 	bool no_trains; /* the kernel or the device refused UDP_SEGMENT */
 };
 
+/* What is known of the group of processes that share a receiving socket's port; see steer.c. */
+struct soft_steer {
+	uint32_t nonce;		/* of the probes under way, 0: none */
+	unsigned int first;	/* place that the first of them goes to */
+	unsigned int answers;	/* to them */
+	unsigned int fresh;	/* slots that they brought to light */
+	unsigned int seen;	/* answers that the slot took in before */
+	unsigned int misrouted; /* runs handed on since it was last asked */
+	pp_ns deadline, not_before;
+	int16_t places[SOFT_SLOTS]; /* by slot, -1: unknown */
+};
+
 struct soft_receiver {
 	int fd;
 	bool ipv4;
 	struct soft_gid gid;
+	struct soft_steer steer;
 };
 
 /* Packets of one path and size, the last maybe shorter, in the order of the wire. */
@@ -94,6 +108,19 @@ void soft_train_add(struct soft_link *link, const struct soft_path *path,
 void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
 			 size_t len);
 void soft_train_send(struct soft_link *link);
+
+/* steer.c */
+/* Attaches a filter that takes the slot for the place: where nobody can be asked. */
+int soft_steer_by_number(struct soft_receiver *r);
+/* Asks who sits where; link->handover must be there. */
+void soft_steer_start(struct soft_link *link, struct soft_receiver *r);
+/* Goes on with it, as far as answers have come. Only while r->steer.nonce is set. */
+void soft_steer_advance(struct soft_link *link, struct soft_receiver *r);
+/* Is the datagram, which is for our slot, an answer to a probe? */
+bool soft_steer_takes(struct soft_link *link, struct soft_receiver *r,
+		      const struct soft_datagram *d);
+/* Datagrams of another slot came, and their process is there. */
+void soft_steer_misrouted(struct soft_link *link, struct soft_receiver *r);
 
 /* ill.c */
 void soft_ill_send(struct soft_link *link, const struct soft_path *path,

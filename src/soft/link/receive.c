@@ -7,6 +7,7 @@
 #include <netinet/udp.h>
 
 #include "soft/link/parts.h"
+#include "soft/link/probe.h"
 #include "base/banned.h"
 
 #ifndef UDP_GRO
@@ -59,10 +60,11 @@ static void read_source(const union soft_sockaddr *from, struct soft_datagram *d
 }
 
 /* Hands on the datagrams from @d on that are for the same process; returns the bytes. */
-static size_t hand_on(struct soft_link *link, const struct soft_datagram *d, size_t left,
-		      size_t segment, int slot)
+static size_t hand_on(struct soft_link *link, struct soft_receiver *r,
+		      const struct soft_datagram *d, size_t left, size_t segment, int slot)
 {
 	struct soft_datagram run = *d;
+	struct soft_probe probe;
 	unsigned int n = 0;
 
 	run.len = 0;
@@ -75,15 +77,19 @@ static size_t hand_on(struct soft_link *link, const struct soft_datagram *d, siz
 		n++;
 	}
 	if (soft_slot_pass_train(link->handover, (unsigned int)slot, &run,
-				 run.len < segment ? run.len : segment) == 0)
-		link->stats.handed_on += n;
-	else
+				 run.len < segment ? run.len : segment) < 0) {
 		link->stats.not_handed += n;
+		return run.len;
+	}
+	link->stats.handed_on += n;
+	/* A probe is handed on because it should be. */
+	if (!soft_probe_read(run.bytes, run.len, &probe))
+		soft_steer_misrouted(link, r);
 	return run.len;
 }
 
-static unsigned int cut(struct soft_link *link, struct soft_datagram *d, size_t len, size_t segment,
-			soft_datagram_handler *handler, void *arg)
+static unsigned int cut(struct soft_link *link, struct soft_receiver *r, struct soft_datagram *d,
+			size_t len, size_t segment, soft_datagram_handler *handler, void *arg)
 {
 	size_t at = 0;
 	unsigned int n = 0;
@@ -96,18 +102,19 @@ static unsigned int cut(struct soft_link *link, struct soft_datagram *d, size_t 
 		d->place = (uint16_t)(at / segment);
 		slot = soft_slot_of(d->bytes, d->len);
 		if (link->handover && slot >= 0 && (unsigned int)slot != link->slot) {
-			at += hand_on(link, d, len - at, segment, slot);
+			at += hand_on(link, r, d, len - at, segment, slot);
 			continue;
 		}
-		handler(arg, d);
 		at += d->len;
 		n++;
+		if (!soft_steer_takes(link, r, d))
+			handler(arg, d);
 	}
 	return n;
 }
 
 /* Reads one datagram or train; its bytes, or -errno. */
-static ssize_t read_train(struct soft_link *link, const struct soft_receiver *r,
+static ssize_t read_train(struct soft_link *link, struct soft_receiver *r,
 			  soft_datagram_handler *handler, void *arg, unsigned int *n)
 {
 	_Alignas(struct cmsghdr) char control[4 * CMSG_SPACE(sizeof(int))];
@@ -135,7 +142,7 @@ static ssize_t read_train(struct soft_link *link, const struct soft_receiver *r,
 	link->stats.received_trains++;
 	link->stats.received_packets += ((size_t)len + segment - 1) / segment;
 	link->stats.received_bytes += (size_t)len;
-	*n += cut(link, &d, (size_t)len, segment, handler, arg);
+	*n += cut(link, r, &d, (size_t)len, segment, handler, arg);
 	return len;
 }
 
@@ -154,6 +161,9 @@ unsigned int soft_link_receive(struct soft_link *link, size_t budget,
 		else if (len == -EAGAIN || ++empty > EMPTY_READS_MAX)
 			i++;
 	}
+	for (unsigned int i = 0; i < link->num_receivers; i++)
+		if (link->receivers[i].steer.nonce)
+			soft_steer_advance(link, &link->receivers[i]);
 	if (got >= budget)
 		link->next_receiver = (link->next_receiver + 1) % link->num_receivers;
 	return n;

@@ -16,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "base/banned.h"
 
 enum {
@@ -23,6 +24,7 @@ enum {
 	TRAIN_MAX = 65536,
 	SEND_BUFFER = 4 << 20,
 	TURN_MESSAGES_MAX = 256,
+	ANSWERS = 64,
 };
 
 struct head {
@@ -39,9 +41,14 @@ struct soft_slot {
 	unsigned int number;
 	uid_t uid;
 	struct soft_slot_stats stats;
-	struct head head; /* of the message being read */
+	struct soft_slot_answer answers[ANSWERS]; /* a ring */
+	unsigned int num_answers;		  /* so far */
+	int from;				  /* slot that sent the message being read, or -1 */
+	struct head head;			  /* of the message being read */
 	uint8_t bytes[TRAIN_MAX];
 };
+
+static const char prefix[] = "peerpath-soft.";
 
 static socklen_t name(unsigned int number, struct sockaddr_un *ret)
 {
@@ -49,8 +56,24 @@ static socklen_t name(unsigned int number, struct sockaddr_un *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	ret->sun_family = AF_UNIX;
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "peerpath-soft.%u", number);
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "%s%u", prefix, number);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* Slot of a name that the kernel gave; -1: the sender has none. */
+static int number_of(const struct sockaddr_un *from, socklen_t len)
+{
+	const size_t start = offsetof(struct sockaddr_un, sun_path) + 1;
+	char text[sizeof(from->sun_path)];
+	uint64_t number;
+
+	if (len <= start + strlen(prefix) || len > sizeof(*from) || from->sun_path[0] != '\0' ||
+	    memcmp(from->sun_path + 1, prefix, strlen(prefix)) != 0)
+		return -1;
+	len -= (socklen_t)(start + strlen(prefix));
+	memcpy(text, from->sun_path + 1 + strlen(prefix), len);
+	text[len] = '\0';
+	return pp_parse_u64(text, 0, SOFT_SLOTS - 1, &number) < 0 ? -1 : (int)number;
 }
 
 static int bind_lowest(struct soft_slot *slot, struct pp_error *err)
@@ -199,7 +222,10 @@ static ssize_t message_read(struct soft_slot *slot)
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(64)];
 	struct iovec iov[2] = {{&slot->head, sizeof(slot->head)},
 			       {slot->bytes, sizeof(slot->bytes)}};
-	struct msghdr msg = {.msg_iov = iov,
+	struct sockaddr_un from;
+	struct msghdr msg = {.msg_name = &from,
+			     .msg_namelen = sizeof(from),
+			     .msg_iov = iov,
 			     .msg_iovlen = 2,
 			     .msg_control = control,
 			     .msg_controllen = sizeof(control)};
@@ -221,10 +247,35 @@ static ssize_t message_read(struct soft_slot *slot)
 		return 0;
 	}
 	slot->stats.taken++;
+	slot->from = number_of(&from, msg.msg_namelen);
 	return len;
 }
 
-static unsigned int cut(const struct soft_slot *slot, size_t len, soft_datagram_handler *handler,
+static bool take_answer(struct soft_slot *slot, const struct soft_datagram *d)
+{
+	struct soft_probe probe;
+
+	if (!soft_probe_read(d->bytes, d->len, &probe))
+		return false;
+	if (slot->from >= 0)
+		slot->answers[slot->num_answers++ % ANSWERS] =
+			(struct soft_slot_answer){.probe = probe, .from = (uint8_t)slot->from};
+	return true;
+}
+
+unsigned int soft_slot_answers(const struct soft_slot *slot)
+{
+	return slot->num_answers;
+}
+
+const struct soft_slot_answer *soft_slot_answer(const struct soft_slot *slot, unsigned int *cursor)
+{
+	if (slot->num_answers - *cursor > ANSWERS)
+		*cursor = slot->num_answers - ANSWERS;
+	return *cursor == slot->num_answers ? NULL : &slot->answers[(*cursor)++ % ANSWERS];
+}
+
+static unsigned int cut(struct soft_slot *slot, size_t len, soft_datagram_handler *handler,
 			void *arg)
 {
 	const struct head *h = &slot->head;
@@ -241,7 +292,8 @@ static unsigned int cut(const struct soft_slot *slot, size_t len, soft_datagram_
 	for (size_t at = 0; at < len; at += h->segment, n++, d.place++) {
 		d.bytes = slot->bytes + at;
 		d.len = len - at < h->segment ? len - at : h->segment;
-		handler(arg, &d);
+		if (!take_answer(slot, &d))
+			handler(arg, &d);
 	}
 	return n;
 }

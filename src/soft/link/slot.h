@@ -12,6 +12,7 @@
 #define SOFT_LINK_SLOT_H
 
 #include "soft/link/link.h"
+#include "soft/link/probe.h"
 
 enum {
 	SOFT_SLOT_BITS = 8,
@@ -46,6 +47,18 @@ int soft_slot_pass(struct soft_slot *slot, unsigned int number, const struct sof
 /* Takes datagrams handed to us; as soft_link_receive(). */
 unsigned int soft_slot_receive(struct soft_slot *slot, size_t budget,
 			       soft_datagram_handler *handler, void *arg);
+
+/*
+ * Answers to probes (see probe.h) are kept, a few of them, for the link that asked, and not given
+ * to the handler. soft_slot_answers() is how many there were so far; soft_slot_answer() gives the
+ * next after *cursor, and moves it; NULL: no more.
+ */
+struct soft_slot_answer {
+	struct soft_probe probe;
+	uint8_t from; /* slot of who handed it on */
+};
+unsigned int soft_slot_answers(const struct soft_slot *slot);
+const struct soft_slot_answer *soft_slot_answer(const struct soft_slot *slot, unsigned int *cursor);
 
 struct soft_slot_stats {
 	uint64_t passed, not_passed; /* messages */

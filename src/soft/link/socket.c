@@ -90,23 +90,6 @@ static size_t granted(int fd)
 	return (size_t)bytes / 2;
 }
 
-/*
- * Chooses the socket of the group by the slot in DestQP. Offset 0 is the UDP payload here. A slot
- * beyond the group's end is left to the kernel's hash: whoever gets it hands it on.
- */
-static int steer(int fd)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 5),
-		BPF_STMT(BPF_RET | BPF_A, 0),
-	};
-	struct sock_fprog program = {.len = PP_ARRAY_LEN(code), .filter = code};
-
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program)) < 0)
-		return -errno;
-	return 0;
-}
-
 static int receiver_set(int fd, bool ipv4)
 {
 	static const struct option both[] = {
@@ -167,14 +150,14 @@ int soft_receiver_open(struct soft_receiver *r, const struct soft_gid *gid, size
 	rc = receiver_set(fd, soft_gid_is_ipv4(gid));
 	if (rc == 0 && bind(fd, &at.any, len) < 0)
 		rc = -errno;
-	if (rc == 0)
-		rc = steer(fd);
 	if (rc < 0) {
 		(void)close(fd);
 		return bind_error(gid, rc, err);
 	}
 	*ret_buffer = granted(fd);
-	*r = (struct soft_receiver){.fd = fd, .ipv4 = soft_gid_is_ipv4(gid), .gid = *gid};
+	r->fd = fd;
+	r->ipv4 = soft_gid_is_ipv4(gid);
+	r->gid = *gid;
 	return 0;
 }
 
