@@ -42,7 +42,7 @@ static int read_log(const struct pp_args *args, struct pp_nccl_feed *f, const ch
 	if (strcmp(file, "-") != 0) {
 		opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (opened < 0)
-			return pp_complain(args, PP_EXIT_INPUT, "%s: %s", file, strerror(errno));
+			return pp_complain(args, PP_EXIT_INPUT, "'%s': %s", file, strerror(errno));
 		fd = opened;
 	}
 	e = stream(f, fd);

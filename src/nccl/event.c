@@ -8,7 +8,7 @@
 
 struct format {
 	enum pp_nccl_kind kind;
-	const char *levels;
+	char levels[3]; /* two at most */
 	int oldest, newest;
 	const char *pattern;
 };
@@ -110,15 +110,23 @@ static bool read_row(struct pp_nccl_span text, struct pp_nccl_event *ret)
 	return true;
 }
 
+/* Most rows are ruled out by one byte; a long log asks this for each of its lines and rows. */
+static bool may_fit(const struct format *f, char level, char first)
+{
+	if (f->levels[0] != level && f->levels[1] != level)
+		return false;
+	return *f->pattern == first || *f->pattern == '*' || *f->pattern == '%';
+}
+
 void pp_nccl_event_read(const struct pp_nccl_line *line, struct pp_nccl_event *ret)
 {
-	char level = LEVELS[line->level];
+	char level = LEVELS[line->level], first = line->message.len ? *line->message.at : '\0';
 
 	ret->kind = PP_NCCL_OTHER;
 	ret->oldest = PP_NCCL_OLDEST;
 	ret->newest = PP_NCCL_NEWEST;
 	for (size_t i = 0; i < PP_ARRAY_LEN(FORMATS); i++) {
-		if (!strchr(FORMATS[i].levels, level) ||
+		if (!may_fit(&FORMATS[i], level, first) ||
 		    !pp_nccl_match(FORMATS[i].pattern, line->message, ret->field))
 			continue;
 		ret->kind = FORMATS[i].kind;

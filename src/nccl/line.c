@@ -118,13 +118,23 @@ static const char *read_prefix(const char *start, const char *mark, enum pp_nccl
 	return at;
 }
 
+const char *pp_nccl_line_find_word(const char *at, const char *end)
+{
+	while (at < end && (at = memchr(at, 'N', (size_t)(end - at)))) {
+		if (end - at >= 4 && !memcmp(at, "NCCL", 4))
+			return at;
+		at++;
+	}
+	return end;
+}
+
 /* The next prefix of NCCL in [from, end): its line, where it begins and where its message does. */
 static bool find_prefix(const char *from, const char *end, struct pp_nccl_line *ret,
 			const char **ret_begin, const char **ret_message)
 {
 	const char *at = from, *begin;
 
-	while (at < end && (at = memmem(at, (size_t)(end - at), "NCCL ", 5))) {
+	for (; (at = pp_nccl_line_find_word(at, end)) < end; at += 4) {
 		for (size_t i = 0; i < PP_ARRAY_LEN(MARKS); i++) {
 			if ((size_t)(end - at) < MARKS[i].len ||
 			    memcmp(at, MARKS[i].text, MARKS[i].len) != 0)
@@ -136,7 +146,6 @@ static bool find_prefix(const char *from, const char *end, struct pp_nccl_line *
 			*ret_message = at + MARKS[i].len;
 			return true;
 		}
-		at += 5;
 	}
 	return false;
 }

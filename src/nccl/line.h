@@ -29,6 +29,9 @@ struct pp_nccl_line {
 	struct pp_nccl_span message;
 };
 
+/* Where the next "NCCL" begins in [at, end), or end. Faster than memmem(): N is rare in texts. */
+const char *pp_nccl_line_find_word(const char *at, const char *end);
+
 /*
  * The next line within @text, from *@pos on; false when there is none. A text without any prefix
  * of NCCL comes back once, as PLAIN.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nccl/line.h"
 #include "base/banned.h"
 
 struct pp_nccl_reader *pp_nccl_reader_new(pp_nccl_reader_fn *fn, void *ctx)
@@ -54,6 +55,11 @@ static size_t clean(struct pp_nccl_reader *r, const char *at, const char *end)
 	while (at < end && n < PP_NCCL_LINE_MAX) {
 		unsigned char c = (unsigned char)*at;
 
+		if (c >= 0x20 && c < 0x7f) { /* nearly all */
+			r->clean[n++] = (char)c;
+			at++;
+			continue;
+		}
 		if (c == 0x1b) {
 			at = behind_escape(at, end);
 			continue;
@@ -62,7 +68,7 @@ static size_t clean(struct pp_nccl_reader *r, const char *at, const char *end)
 		/* holes of a file that was truncated under its writer */
 		if (c == '\0')
 			continue;
-		r->clean[n++] = (char)(c < 0x20 || c == 0x7f ? ' ' : c >= 0x80 ? '?' : c);
+		r->clean[n++] = c >= 0x80 ? '?' : ' ';
 	}
 	if (at < end && !r->counted) {
 		r->cut++;
@@ -107,13 +113,6 @@ static bool is_torn(const char *at, const char *end)
 	return end - p >= 7 && !memcmp(p, "/GDRDMA", 7);
 }
 
-static const char *find_word(const char *at, const char *end)
-{
-	const char *p = at < end ? memmem(at, (size_t)(end - at), "NCCL", 4) : NULL;
-
-	return p ? p : end;
-}
-
 static const char *find_hash(const char *at, const char *end)
 {
 	const char *p = at < end ? memchr(at, '#', (size_t)(end - at)) : NULL;
@@ -124,13 +123,13 @@ static const char *find_hash(const char *at, const char *end)
 /* Whole lines of [at, end); returns where the unfinished one begins. */
 static const char *scan(struct pp_nccl_reader *r, const char *at, const char *end)
 {
-	const char *word = find_word(at, end), *hash = find_hash(at, end), *eol;
+	const char *word = pp_nccl_line_find_word(at, end), *hash = find_hash(at, end), *eol;
 
 	while (at < end && (eol = memchr(at, '\n', (size_t)(end - at)))) {
 		if (!r->skipping)
 			r->number++;
 		if (word < at)
-			word = find_word(at, end);
+			word = pp_nccl_line_find_word(at, end);
 		if (hash < at)
 			hash = find_hash(at, end);
 		if (r->skipping)
@@ -151,7 +150,7 @@ static const char *scan(struct pp_nccl_reader *r, const char *at, const char *en
 static void cut_line(struct pp_nccl_reader *r)
 {
 	const char *end = r->buf + r->len;
-	bool word = find_word(r->buf, end) < end;
+	bool word = pp_nccl_line_find_word(r->buf, end) < end;
 
 	if (!r->skipping) {
 		r->number++;

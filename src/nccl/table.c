@@ -17,11 +17,17 @@ void pp_nccl_table_done(struct pp_nccl_table *t)
 
 static uint32_t hash(const unsigned char *key, uint32_t len)
 {
-	uint64_t h = 1469598103934665603ULL;
+	uint64_t h = 1469598103934665603ULL, word;
+	uint32_t part;
 
-	for (uint32_t i = 0; i < len; i++)
-		h = (h ^ key[i]) * 1099511628211ULL;
-	return (uint32_t)(h ^ (h >> 32));
+	for (uint32_t i = 0; i < len; i += part) {
+		part = len - i < sizeof(word) ? len - i : sizeof(word);
+		word = 0;
+		memcpy(&word, key + i, part);
+		h = (h ^ word) * 0x9e3779b97f4a7c15ULL;
+		h ^= h >> 32;
+	}
+	return (uint32_t)h;
 }
 
 /* The slot that holds the key, or the free one where it belongs. */
