@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "soft/abi/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+struct soft_events {
+	pthread_mutex_t lock;
+	struct soft_event_source *head, *tail;
+	unsigned int refs; /* owner and sleepers */
+	int fd;		   /* our own; the client's is another descriptor of the same eventfd */
+};
+
+int soft_events_new(struct soft_events **ret, int *ret_fd)
+{
+	struct soft_events *e = calloc(1, sizeof(*e));
+	int fd = -1, r;
+
+	if (!e)
+		return -ENOMEM;
+	e->fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (e->fd >= 0)
+		fd = fcntl(e->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0) {
+		r = -errno;
+		if (e->fd >= 0)
+			close(e->fd);
+		free(e);
+		return r;
+	}
+	pthread_mutex_init(&e->lock, NULL);
+	e->refs = 1;
+	*ret = e;
+	*ret_fd = fd;
+	return 0;
+}
+
+static void unref(struct soft_events *e)
+{
+	unsigned int left;
+
+	pthread_mutex_lock(&e->lock);
+	left = --e->refs;
+	pthread_mutex_unlock(&e->lock);
+	if (left)
+		return;
+	close(e->fd);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+void soft_events_unref(struct soft_events *e)
+{
+	if (e)
+		unref(e);
+}
+
+static void count_up_locked(struct soft_events *e)
+{
+	(void)eventfd_write(e->fd, 1);
+}
+
+/* Never sleeps: the count is at least 1 whenever something is queued, and the lock is held. */
+static void count_down_locked(struct soft_events *e)
+{
+	eventfd_t one;
+
+	(void)eventfd_read(e->fd, &one);
+}
+
+static bool append_locked(struct soft_events *e, struct soft_event_source *s)
+{
+	if (s->queued)
+		return false;
+	s->queued = true;
+	s->next = NULL;
+	if (e->tail)
+		e->tail->next = s;
+	else
+		e->head = s;
+	e->tail = s;
+	return true;
+}
+
+static void remove_locked(struct soft_events *e, struct soft_event_source *s)
+{
+	struct soft_event_source *before = NULL;
+
+	if (!s->queued)
+		return;
+	for (struct soft_event_source *at = e->head; at && at != s; at = at->next)
+		before = at;
+	if (before)
+		before->next = s->next;
+	else
+		e->head = s->next;
+	if (e->tail == s)
+		e->tail = before;
+	s->queued = false;
+}
+
+void soft_events_raise(struct soft_events *e, struct soft_event_source *s, unsigned int type)
+{
+	pthread_mutex_lock(&e->lock);
+	/* Who never reads them loses what does not fit, as with a real device's event queue. */
+	if (type < SOFT_EVENT_TYPES && s->pending[type] < UINT16_MAX) {
+		s->pending[type]++;
+		append_locked(e, s);
+		count_up_locked(e);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+static bool any_pending(const struct soft_event_source *s)
+{
+	for (unsigned int i = 0; i < SOFT_EVENT_TYPES; i++)
+		if (s->pending[i])
+			return true;
+	return false;
+}
+
+static bool take_locked(struct soft_events *e, struct soft_event_source **ret,
+			unsigned int *ret_type)
+{
+	struct soft_event_source *s = e->head;
+	unsigned int type = 0;
+
+	if (!s)
+		return false;
+	while (!s->pending[type])
+		type++;
+	s->pending[type]--;
+	s->delivered++;
+	count_down_locked(e);
+	/* To the end of the queue with the rest: sources take turns. */
+	remove_locked(e, s);
+	if (any_pending(s))
+		append_locked(e, s);
+	*ret = s;
+	*ret_type = type;
+	return true;
+}
+
+static int wait_readable(struct soft_events *e)
+{
+	struct pollfd p = {.fd = e->fd, .events = POLLIN};
+	/* The flag belongs to the eventfd, which the client's descriptor shares. */
+	int flags = fcntl(e->fd, F_GETFL);
+
+	if (flags >= 0 && flags & O_NONBLOCK)
+		return -EAGAIN;
+	return poll(&p, 1, -1) < 0 ? -errno : 0;
+}
+
+static void unref_cancelled(void *events)
+{
+	unref(events);
+}
+
+int soft_events_get(struct soft_events *e, struct soft_event_source **ret, unsigned int *ret_type)
+{
+	bool got;
+	int r = 0;
+
+	pthread_mutex_lock(&e->lock);
+	e->refs++;
+	got = take_locked(e, ret, ret_type);
+	pthread_mutex_unlock(&e->lock);
+	/* poll() is where a cancelled thread ends. */
+	pthread_cleanup_push(unref_cancelled, e);
+	while (!got && !r) {
+		r = wait_readable(e);
+		if (r)
+			break;
+		pthread_mutex_lock(&e->lock);
+		got = take_locked(e, ret, ret_type);
+		pthread_mutex_unlock(&e->lock);
+	}
+	pthread_cleanup_pop(1);
+	return r;
+}
+
+bool soft_events_waiting(struct soft_events *e)
+{
+	bool any;
+
+	pthread_mutex_lock(&e->lock);
+	any = e->head != NULL;
+	pthread_mutex_unlock(&e->lock);
+	return any;
+}
+
+uint32_t soft_events_forget(struct soft_events *e, struct soft_event_source *s)
+{
+	uint32_t delivered;
+
+	pthread_mutex_lock(&e->lock);
+	for (unsigned int i = 0; i < SOFT_EVENT_TYPES; i++) {
+		for (; s->pending[i]; s->pending[i]--)
+			count_down_locked(e);
+	}
+	remove_locked(e, s);
+	delivered = s->delivered;
+	pthread_mutex_unlock(&e->lock);
+	return delivered;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "soft/abi/object.h"
+
+#include <errno.h>
+
+#include "base/banned.h"
+
+void *soft_fail(int error)
+{
+	errno = error;
+	return NULL;
+}
+
+int soft_object_enter(struct soft_context *c, struct soft_object *o, enum soft_kind kind,
+		      uint32_t limit)
+{
+	struct soft_object *head = &c->objects[kind];
+
+	if (soft_engine_inherited(c->engine))
+		return -EIO;
+	if (atomic_fetch_add(&c->attach->count[kind], 1) >= limit) {
+		atomic_fetch_sub(&c->attach->count[kind], 1);
+		return -ENOMEM;
+	}
+	o->kind = kind;
+	pthread_mutex_lock(&c->lock);
+	o->prev = head->prev;
+	o->next = head;
+	head->prev->next = o;
+	head->prev = o;
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+int soft_object_leave(struct soft_context *c, struct soft_object *o)
+{
+	if (atomic_load(&o->uses))
+		return -EBUSY;
+	pthread_mutex_lock(&c->lock);
+	o->prev->next = o->next;
+	o->next->prev = o->prev;
+	pthread_mutex_unlock(&c->lock);
+	atomic_fetch_sub(&c->attach->count[o->kind], 1);
+	return 0;
+}
+
+void soft_object_use(struct soft_object *o)
+{
+	atomic_fetch_add(&o->uses, 1);
+}
+
+void soft_object_unuse(struct soft_object *o)
+{
+	atomic_fetch_sub(&o->uses, 1);
+}
