@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory regions. The checks are the kernel's (ib_check_mr_access() and the uverbs calls around
+ * it), in its order.
+ */
+#include "soft/abi/mr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "soft/abi/export.h"
+#include "base/banned.h"
+
+enum {
+	PAGE_MASK = 4095,
+	KNOWN_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
+		       IBV_ACCESS_HUGETLB,
+	/* What makes a device write: the pages must be writable then. */
+	WRITING_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND,
+};
+
+/* First that knows the kind of memory wins. */
+static soft_mr_maker *const makers[] = {soft_mr_make_host, soft_mr_make_mapped};
+
+static _Atomic uint32_t next_handle;
+
+static int check_access(unsigned int access)
+{
+	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
+	if (access & ~(unsigned int)KNOWN_ACCESS)
+		return -EINVAL;
+	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return 0;
+}
+
+static int make(const struct soft_mr_request *q, struct soft_mr_object *mr)
+{
+	int r = -ENODEV;
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(makers) && r == -ENODEV; i++)
+		r = makers[i](q, mr);
+	return r;
+}
+
+static uint32_t access_of(unsigned int access)
+{
+	return access & (SOFT_ACCESS_LOCAL_WRITE | SOFT_ACCESS_REMOTE_WRITE |
+			 SOFT_ACCESS_REMOTE_READ | SOFT_ACCESS_REMOTE_ATOMIC);
+}
+
+static void mr_release(struct soft_mr_object *mr)
+{
+	if (mr->region.ops)
+		mr->region.ops->release(&mr->region);
+	soft_mr_unmap(mr);
+	free(mr);
+}
+
+static int enter(struct soft_context *c, struct soft_mr_object *mr)
+{
+	int r = soft_object_enter(c, &mr->object, SOFT_KIND_MR, c->device->config.limits.max_mr);
+
+	if (r)
+		return r;
+	soft_engine_lock(c->engine);
+	r = soft_regions_add(soft_engine_regions(c->engine), &mr->region);
+	soft_engine_unlock(c->engine);
+	if (r)
+		(void)soft_object_leave(c, &mr->object);
+	return r;
+}
+
+/* All registrations end here. @addr is what the client sees in the object. */
+static struct ibv_mr *mr_new(struct ibv_pd *pd, const struct soft_mr_request *q, void *addr,
+			     unsigned int access)
+{
+	struct soft_context *c = soft_context_of(pd->context);
+	struct soft_mr_object *mr = calloc(1, sizeof(*mr));
+	int r;
+
+	if (!mr)
+		return soft_fail(ENOMEM);
+	mr->fd = -1;
+	mr->access = (int)access;
+	mr->ibv = (struct ibv_mr){
+		.context = pd->context, .pd = pd, .addr = addr, .length = (size_t)q->length};
+	mr->region.access = access_of(access);
+	mr->region.pd = soft_pd_meant(pd);
+	mr->region.iova = q->iova;
+	mr->region.length = q->length;
+	mr->region.owner = mr;
+	r = make(q, mr);
+	if (!r)
+		r = enter(c, mr);
+	if (r) {
+		mr_release(mr);
+		return soft_fail(-r);
+	}
+	mr->ibv.handle = atomic_fetch_add(&next_handle, 1);
+	mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
+	mr->pd = soft_pd_of(pd);
+	soft_object_use(&mr->pd->object);
+	return &mr->ibv;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				unsigned int access)
+{
+	struct soft_mr_request q = {.context = soft_context_of(pd->context),
+				    .addr = (uintptr_t)addr,
+				    .length = length,
+				    .iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+				    .fd = -1,
+				    .writable = access & WRITING_ACCESS};
+
+	if ((q.addr & PAGE_MASK) != (iova & PAGE_MASK) || check_access(access) || !length)
+		return soft_fail(EINVAL);
+	return mr_new(pd, &q, addr, access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			       int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned int)access);
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	struct soft_mr_request q = {.context = soft_context_of(pd->context),
+				    .addr = offset,
+				    .length = length,
+				    .iova = iova,
+				    .fd = fd,
+				    .writable = access & WRITING_ACCESS};
+
+	if ((offset & PAGE_MASK) != (iova & PAGE_MASK) || check_access((unsigned int)access))
+		return soft_fail(EINVAL);
+	/* Before the length: NCCL and UCX probe with a length of 0 and take EBADF for support. */
+	if (fcntl(fd, F_GETFD) < 0)
+		return soft_fail(EBADF);
+	if (!length)
+		return soft_fail(EINVAL);
+	return mr_new(pd, &q, (void *)(uintptr_t)offset, (unsigned int)access);
+}
+
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
+{
+	uint64_t mask = attr->comp_mask;
+	uint64_t iova = mask & IBV_REG_MR_MASK_IOVA ? attr->iova : (uintptr_t)attr->addr;
+
+	if (mask & ~(uint64_t)(IBV_REG_MR_MASK_IOVA | IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_FD |
+			       IBV_REG_MR_MASK_FD_OFFSET))
+		return soft_fail(EOPNOTSUPP);
+	if (mask & IBV_REG_MR_MASK_FD) {
+		if (mask & IBV_REG_MR_MASK_ADDR || !(mask & IBV_REG_MR_MASK_IOVA) ||
+		    !(mask & IBV_REG_MR_MASK_FD_OFFSET))
+			return soft_fail(EINVAL);
+		return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd,
+					 attr->access);
+	}
+	if (!(mask & IBV_REG_MR_MASK_ADDR) || mask & IBV_REG_MR_MASK_FD_OFFSET)
+		return soft_fail(EINVAL);
+	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned int)attr->access);
+}
+
+int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		 int access)
+{
+	struct soft_mr_object *mr = soft_mr_of(ibv);
+	struct soft_context *c = soft_context_of(ibv->context);
+	bool move = flags & IBV_REREG_MR_CHANGE_TRANSLATION, to_pd = flags & IBV_REREG_MR_CHANGE_PD;
+	unsigned int now = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned int)access
+							      : (unsigned int)mr->access;
+	uint64_t at = move ? (uintptr_t)addr : (uintptr_t)ibv->addr;
+	size_t len = move ? length : ibv->length;
+
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (move && (!addr || !length)) ||
+	    (to_pd && (!pd || pd->context != ibv->context)) || check_access(now)) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	/* The old region stays valid until everything is known to be good. */
+	if (mr->fd >= 0 || soft_mr_range_check(at, len, now & WRITING_ACCESS)) {
+		errno = mr->fd >= 0 ? EOPNOTSUPP : EFAULT;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	soft_engine_lock(c->engine);
+	mr->region.access = access_of(now);
+	if (to_pd)
+		mr->region.pd = soft_pd_meant(pd);
+	if (move) {
+		mr->region.base = addr;
+		mr->region.iova = now & IBV_ACCESS_ZERO_BASED ? 0 : at;
+		mr->region.length = len;
+	}
+	soft_engine_unlock(c->engine);
+	if (to_pd) {
+		soft_object_use(&soft_pd_of(pd)->object);
+		soft_object_unuse(&mr->pd->object);
+		mr->pd = soft_pd_of(pd);
+		ibv->pd = pd;
+	}
+	if (move) {
+		ibv->addr = addr;
+		ibv->length = len;
+	}
+	mr->access = (int)now;
+	return 0;
+}
+
+static void mr_remove(struct soft_context *c, struct soft_mr_object *mr)
+{
+	soft_engine_lock(c->engine);
+	soft_regions_remove(soft_engine_regions(c->engine), &mr->region);
+	soft_engine_unlock(c->engine);
+	soft_object_unuse(&mr->pd->object);
+	mr_release(mr);
+}
+
+void soft_mr_drop(struct soft_context *c, struct soft_object *object)
+{
+	if (!soft_object_leave(c, object))
+		mr_remove(c, SOFT_OBJECT(struct soft_mr_object, object, object));
+}
+
+int ibv_dereg_mr(struct ibv_mr *ibv)
+{
+	struct soft_mr_object *mr = soft_mr_of(ibv);
+	struct soft_context *c = soft_context_of(ibv->context);
+
+	if (soft_object_leave(c, &mr->object))
+		return EBUSY;
+	mr_remove(c, mr);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making regions: the seam for kinds of memory. A maker looks at a request and fills the object's
+ * region (base, ops, and what its release needs), or says -ENODEV: not my kind, ask the next.
+ */
+#ifndef SOFT_ABI_MR_H
+#define SOFT_ABI_MR_H
+
+#include "soft/abi/object.h"
+
+struct soft_mr_request {
+	struct soft_context *context;
+	uint64_t addr; /* host memory; of a descriptor: the offset */
+	uint64_t length, iova;
+	int fd; /* -1: host memory */
+	bool writable;
+};
+
+typedef int soft_mr_maker(const struct soft_mr_request *request, struct soft_mr_object *mr);
+
+soft_mr_maker soft_mr_make_host;
+soft_mr_maker soft_mr_make_mapped;
+/* Undoes soft_mr_make_mapped(). */
+void soft_mr_unmap(struct soft_mr_object *mr);
+
+/*
+ * Is all of [addr, addr+len) mapped with these rights? -EFAULT. Touches nothing: pages that were
+ * never used stay so.
+ */
+int soft_mr_range_check(uint64_t addr, uint64_t len, bool writable);
+
+#endif
