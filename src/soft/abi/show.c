@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `peerpath soft show` learns of this process, as JSON. Called with the engine's lock held.
+ */
+#include "soft/abi/object.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/json.h"
+#include "base/banned.h"
+
+struct showing {
+	struct pp_json *json;
+	struct soft_engine *engine;
+	const struct soft_wire *wire;
+	struct soft_device *device;
+};
+
+#define COUNTERS(X)                  \
+	X(out_of_sequence)           \
+	X(duplicate_request)         \
+	X(packet_seq_err)            \
+	X(local_ack_timeout_err)     \
+	X(rnr_nak_retry_err)         \
+	X(out_of_buffer)             \
+	X(req_remote_access_errors)  \
+	X(resp_remote_access_errors) \
+	X(req_cqe_error)             \
+	X(implied_nak_seq_err)       \
+	X(retransmitted_packets)     \
+	X(early_retransmits)         \
+	X(ghost_responses)           \
+	X(rx_write_requests)         \
+	X(rx_read_requests)          \
+	X(rx_atomic_requests)        \
+	X(rx_sends)                  \
+	X(cnp_handled)               \
+	X(ecn_marked)                \
+	X(sent_data_bytes)           \
+	X(received_data_bytes)       \
+	X(qkey_violations)           \
+	X(datagrams_too_long)
+#define TRAFFIC(X)          \
+	X(sent_packets)     \
+	X(sent_bytes)       \
+	X(sent_trains)      \
+	X(send_errors)      \
+	X(received_packets) \
+	X(received_bytes)   \
+	X(received_trains)
+#define DROPS(X)         \
+	X(malformed)     \
+	X(icrc)          \
+	X(no_qp)         \
+	X(wrong_address) \
+	X(wrong_pkey)    \
+	X(wrong_state)
+
+#define WRITE(field) pp_json_u64(s->json, #field, from->field);
+
+static void show_counters(struct showing *s)
+{
+	const struct soft_counters *from = soft_wire_counters(s->wire);
+
+	pp_json_object(s->json, "counters");
+	COUNTERS(WRITE)
+	pp_json_end_object(s->json);
+}
+
+static void show_traffic(struct showing *s)
+{
+	const struct soft_link_stats *from = soft_wire_stats(s->wire);
+
+	pp_json_object(s->json, "traffic");
+	TRAFFIC(WRITE)
+	pp_json_end_object(s->json);
+}
+
+static void show_drops(struct showing *s)
+{
+	const struct soft_drops *from = soft_wire_drops(s->wire);
+
+	pp_json_object(s->json, "drops");
+	DROPS(WRITE)
+	pp_json_end_object(s->json);
+}
+
+static void show_qp(void *arg, struct soft_qp *qp)
+{
+	static const char *const states[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+	struct showing *s = arg;
+	const struct soft_qp_object *o = qp->owner;
+	const struct soft_recv_queue *rq = qp->resp.rq;
+	char text[64];
+
+	if (soft_context_of(o->ex.qp_base.context)->device != s->device)
+		return;
+	pp_json_object(s->json, NULL);
+	pp_json_u64(s->json, "qpn", qp->num);
+	pp_json_str(s->json, "type", qp->transport == SOFT_UD ? "UD" : "RC");
+	pp_json_str(s->json, "state", qp->state < PP_ARRAY_LEN(states) ? states[qp->state] : NULL);
+	if (qp->transport != SOFT_UD && qp->state >= SOFT_QP_RTR) {
+		pp_json_str(
+			s->json, "remote",
+			soft_config_gid_text((const struct soft_gid *)o->attr.ah_attr.grh.dgid.raw,
+					     text, sizeof(text)));
+		pp_json_u64(s->json, "remote_qpn", qp->attr.remote_qpn);
+	}
+	pp_json_u64(s->json, "send_open", qp->req.sq.posted - qp->req.sq.retired);
+	pp_json_u64(s->json, "recv_posted", rq->posted - rq->taken);
+	pp_json_end_object(s->json);
+}
+
+static void show_region(void *arg, struct soft_region *region)
+{
+	struct showing *s = arg;
+	const struct soft_mr_object *mr = region->owner;
+
+	if (soft_context_of(mr->ibv.context)->device != s->device)
+		return;
+	pp_json_object(s->json, NULL);
+	pp_json_str(s->json, "registration", mr->fd >= 0 ? "dmabuf" : "host");
+	pp_json_u64(s->json, "iova", region->iova);
+	pp_json_u64(s->json, "length_bytes", region->length);
+	pp_json_u64(s->json, "access", (uint64_t)mr->access);
+	pp_json_end_object(s->json);
+}
+
+static void show_device(void *arg, struct soft_device *d)
+{
+	struct showing *s = arg;
+	const struct soft_attach *a = d->attach;
+	char text[64];
+
+	if (!a || a->engine != s->engine)
+		return;
+	s->device = d;
+	s->wire = a->wire;
+	pp_json_object(s->json, NULL);
+	pp_json_str(s->json, "name", d->config.name);
+	pp_json_str(s->json, "netdev", d->config.netdev);
+	pp_json_array(s->json, "gids");
+	for (unsigned int i = 0; i < d->config.num_gids; i++)
+		pp_json_str(s->json, NULL,
+			    soft_config_gid_text(&d->config.gids[i].gid, text, sizeof(text)));
+	pp_json_end_array(s->json);
+	pp_json_u64(s->json, "mtu_bytes", d->config.mtu);
+	pp_json_array(s->json, "queue_pairs");
+	soft_engine_each_qp(s->engine, show_qp, s);
+	pp_json_end_array(s->json);
+	pp_json_array(s->json, "memory_regions");
+	soft_regions_each(soft_engine_regions(s->engine), show_region, s);
+	pp_json_end_array(s->json);
+	show_traffic(s);
+	show_counters(s);
+	show_drops(s);
+	pp_json_end_object(s->json);
+}
+
+void soft_show_process(void *arg, struct soft_engine *engine, struct pp_buf *out)
+{
+	struct pp_json json = PP_JSON(out, /* is_pretty= */ false);
+	struct showing s = {.json = &json, .engine = engine};
+
+	(void)arg;
+	pp_json_object(&json, NULL);
+	pp_json_i64(&json, "pid", getpid());
+	pp_json_str(&json, "program", program_invocation_short_name);
+	pp_json_u64(&json, "slot", soft_engine_slot(engine));
+	pp_json_array(&json, "devices");
+	soft_show_devices(&s, show_device);
+	pp_json_end_array(&json);
+	pp_json_end_object(&json);
+}
