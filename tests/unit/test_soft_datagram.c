@@ -308,6 +308,11 @@ static void budget_and_states(void **state)
 	for (uint64_t i = 0; i < 5; i++)
 		completed(s, i, SOFT_WC_SUCCESS);
 	assert_int_equal(s->qp.req.sq.retired, 5);
+	/* Nothing counts as begun and not done: SQD is drained at once. */
+	s->seen_events = s->num_events;
+	soft_qp_to_sqd(&s->qp, true);
+	assert_int_equal(s->num_events, s->seen_events + 1);
+	assert_int_equal(s->events[s->seen_events], SOFT_QP_EVENT_SQ_DRAINED);
 	stage_close(s);
 }
 

@@ -30,7 +30,6 @@ void soft_responder_reset(struct soft_qp *qp)
 	r->num_answers = r->num_replays = 0;
 	memset(r->atomics, 0, sizeof(r->atomics));
 	r->next_atomic = 0;
-	r->own_rq.taken = r->own_rq.posted;
 }
 
 void soft_responder_start(struct soft_qp *qp)
