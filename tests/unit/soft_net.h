@@ -10,6 +10,9 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -33,11 +36,29 @@ static inline int net_lo_up(void)
 	return rc;
 }
 
+static inline int net_write(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return good ? 0 : -EIO;
+}
+
 /* 0, or -errno: no namespace may be made here. */
 static inline int net_own(void)
 {
-	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-		return -errno;
+	char map[32];
+
+	(void)snprintf(map, sizeof(map), "0 %u 1", (unsigned int)geteuid());
+	if (unshare(CLONE_NEWNET) < 0) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+			return -errno;
+		/* Programs that are run keep their rights only as root of the namespace. */
+		if (net_write("/proc/self/uid_map", map) < 0)
+			return -EPERM;
+	}
 	return net_lo_up();
 }
 
