@@ -147,42 +147,47 @@ static bool take_locked(struct soft_events *e, struct soft_event_source **ret,
 	return true;
 }
 
-static int wait_readable(struct soft_events *e)
-{
-	struct pollfd p = {.fd = e->fd, .events = POLLIN};
-	/* The flag belongs to the eventfd, which the client's descriptor shares. */
-	int flags = fcntl(e->fd, F_GETFL);
-
-	if (flags >= 0 && flags & O_NONBLOCK)
-		return -EAGAIN;
-	return poll(&p, 1, -1) < 0 ? -errno : 0;
-}
-
 static void unref_cancelled(void *events)
 {
 	unref(events);
 }
 
-int soft_events_get(struct soft_events *e, struct soft_event_source **ret, unsigned int *ret_type)
+/* The caller's reference goes when its thread is cancelled here, where it sleeps. */
+static int wait_readable(struct soft_events *e)
+{
+	struct pollfd p = {.fd = e->fd, .events = POLLIN};
+	/* The flag belongs to the eventfd, which the client's descriptor shares. */
+	int flags = fcntl(e->fd, F_GETFL);
+	int n;
+
+	if (flags >= 0 && flags & O_NONBLOCK)
+		return -EAGAIN;
+	pthread_cleanup_push(unref_cancelled, e);
+	n = poll(&p, 1, -1);
+	pthread_cleanup_pop(/* execute= */ 0);
+	return n < 0 ? -errno : 0;
+}
+
+static bool take(struct soft_events *e, struct soft_event_source **ret, unsigned int *ret_type)
 {
 	bool got;
+
+	pthread_mutex_lock(&e->lock);
+	got = take_locked(e, ret, ret_type);
+	pthread_mutex_unlock(&e->lock);
+	return got;
+}
+
+int soft_events_get(struct soft_events *e, struct soft_event_source **ret, unsigned int *ret_type)
+{
 	int r = 0;
 
 	pthread_mutex_lock(&e->lock);
 	e->refs++;
-	got = take_locked(e, ret, ret_type);
 	pthread_mutex_unlock(&e->lock);
-	/* poll() is where a cancelled thread ends. */
-	pthread_cleanup_push(unref_cancelled, e);
-	while (!got && !r) {
+	while (!r && !take(e, ret, ret_type))
 		r = wait_readable(e);
-		if (r)
-			break;
-		pthread_mutex_lock(&e->lock);
-		got = take_locked(e, ret, ret_type);
-		pthread_mutex_unlock(&e->lock);
-	}
-	pthread_cleanup_pop(1);
+	unref(e);
 	return r;
 }
 
