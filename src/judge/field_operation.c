@@ -48,20 +48,37 @@ static const char *find(const char *text, size_t len, const char *word)
 static const struct {
 	const char *piece, *op;
 } calls[] = {
-	{"reg_dmabuf", "reg_dmabuf"},	{"umem_reg", "reg_umem"},
-	{"reg_mr", "reg_mr"},		{"RegMr", "reg_mr"},
-	{"fi_mr_reg", "reg_mr"},	{"create_cq", "create_cq"},
-	{"create_cp", "create_cq"},	{"create_qp", "create_qp"},
-	{"create_srq", "create_srq"},	{"create_ah", "create_ah"},
-	{"modify_qp", "modify_qp"},	{"open_device", "open_device"},
-	{"alloc_pd", "alloc_pd"},	{"query_gid", "query_gid"},
-	{"query_port", "query_port"},	{"query_device", "query_device"},
-	{"post_send", "post"},		{"post_recv", "post"},
-	{"event_channel", "open_cm"},	{"rdma_getaddrinfo", "resolve"},
-	{"rdma_resolve", "resolve"},	{"rdma_bind_addr", "resolve"},
-	{"rdma_connect", "connect_cm"}, {"fi_getinfo", "getinfo"},
-	{"fi_domain", "getinfo"},	{"fi_setopt", "setopt"},
-	{"gdr_open", "gdr_open"},	{"gdr_pin_buffer", "gdr_pin"},
+	{"_dealloc_", "destroy"},
+	{"_destroy_", "destroy"},
+	{"_dereg_", "destroy"},
+	{"reg_dmabuf", "reg_dmabuf"},
+	{"umem_reg", "reg_umem"},
+	{"reg_mr", "reg_mr"},
+	{"RegMr", "reg_mr"},
+	{"fi_mr_reg", "reg_mr"},
+	{"create_cq", "create_cq"},
+	{"create_cp", "create_cq"},
+	{"create_qp", "create_qp"},
+	{"create_srq", "create_srq"},
+	{"create_ah", "create_ah"},
+	{"modify_qp", "modify_qp"},
+	{"open_device", "open_device"},
+	{"alloc_pd", "alloc_pd"},
+	{"query_gid", "query_gid"},
+	{"query_port", "query_port"},
+	{"query_device", "query_device"},
+	{"post_send", "post"},
+	{"post_recv", "post"},
+	{"event_channel", "open_cm"},
+	{"rdma_getaddrinfo", "resolve"},
+	{"rdma_resolve", "resolve"},
+	{"rdma_bind_addr", "resolve"},
+	{"rdma_connect", "connect_cm"},
+	{"fi_getinfo", "getinfo"},
+	{"fi_domain", "getinfo"},
+	{"fi_setopt", "setopt"},
+	{"gdr_open", "gdr_open"},
+	{"gdr_pin_buffer", "gdr_pin"},
 };
 
 static void read_calls(struct pp_fields *f)
@@ -102,34 +119,19 @@ static const struct {
 	 "open_device"},
 };
 
-/* Where word begins a word in s, or NULL: "port" in "query port 1", not in "query transport". */
-static const char *find_start(const char *s, size_t len, const char *word)
-{
-	const char *end = s + len, *at = s;
-
-	while ((at = find(at, (size_t)(end - at), word))) {
-		if (at == s || !isalpha((unsigned char)at[-1]))
-			return at;
-		at++;
-	}
-	return NULL;
-}
-
 static bool phrase_fits(size_t p, const char *lower, size_t len)
 {
 	const char *end = lower + len, *verb, *at;
 	size_t room;
 
 	for (size_t v = 0; v < PP_ARRAY_LEN(phrases[p].verbs) && phrases[p].verbs[v]; v++) {
-		for (at = lower;
-		     (verb = find_start(at, (size_t)(end - at), phrases[p].verbs[v]));) {
+		for (at = lower; (verb = find(at, (size_t)(end - at), phrases[p].verbs[v]));) {
 			at = verb + strlen(phrases[p].verbs[v]);
 			while (at < end && is_name(*at))
 				at++;
 			room = (size_t)(end - at) < NEAR ? (size_t)(end - at) : NEAR;
 			for (size_t n = 0; n < PP_ARRAY_LEN(phrases[p].nouns); n++)
-				if (phrases[p].nouns[n] &&
-				    find_start(at, room, phrases[p].nouns[n]))
+				if (phrases[p].nouns[n] && find(at, room, phrases[p].nouns[n]))
 					return true;
 		}
 	}
