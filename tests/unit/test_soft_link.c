@@ -90,7 +90,8 @@ static void see(void *arg, const struct soft_datagram *d)
 	seen->dst = d->dst;
 	seen->last_place = d->place;
 	if (soft_packet_decode(d->bytes, d->len, &p) < 0 || p.psn != seen->next_psn ||
-	    memcmp(p.payload, memory + seen->next_byte, p.payload_bytes) != 0) {
+	    (p.payload_bytes &&
+	     memcmp(p.payload, memory + seen->next_byte, p.payload_bytes) != 0)) {
 		seen->wrong++;
 		return;
 	}

@@ -112,11 +112,26 @@ static void insert(struct soft_host_address *list, unsigned int n,
 	list[n] = *a;
 }
 
+/* The message at *at of @len bytes, and moves *at behind it; NULL: no whole one is left. */
+static struct nlmsghdr *next_message(char *reply, size_t len, size_t *at)
+{
+	struct nlmsghdr *h = (struct nlmsghdr *)(void *)(reply + *at);
+
+	if (*at >= len || len - *at < sizeof(*h) || h->nlmsg_len < sizeof(*h) ||
+	    h->nlmsg_len > len - *at)
+		return NULL;
+	*at += NLMSG_ALIGN(h->nlmsg_len);
+	return h;
+}
+
 /* 1: the dump is complete, 0: more follows. */
-static int take(int fd, void *reply, int len, struct soft_host_address *ret, unsigned int max,
+static int take(int fd, char *reply, size_t len, struct soft_host_address *ret, unsigned int max,
 		unsigned int *n)
 {
-	for (struct nlmsghdr *h = reply; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+	struct nlmsghdr *h;
+	size_t at = 0;
+
+	while ((h = next_message(reply, len, &at))) {
 		struct soft_host_address a;
 
 		if (h->nlmsg_type == NLMSG_DONE)
@@ -145,7 +160,7 @@ static int dump(int netlink, int ioctls, unsigned char family, struct soft_host_
 
 		if (len < 0 && errno == EINTR)
 			continue;
-		rc = len < 0 ? -errno : take(ioctls, reply, (int)len, ret, max, n);
+		rc = len < 0 ? -errno : take(ioctls, reply, (size_t)len, ret, max, n);
 	}
 	return rc < 0 ? rc : 0;
 }

@@ -18,11 +18,6 @@ static int open_receivers(struct soft_link *link, const struct soft_link_config 
 		if (rc < 0)
 			return rc;
 		link->num_receivers++;
-		if (!link->handover)
-			rc = soft_steer_by_number(&link->receivers[i]);
-		if (rc < 0)
-			return pp_error_set(err, rc, "cannot attach a filter to UDP port %d: %s",
-					    SOFT_UDP_PORT, strerrordesc_np(-rc));
 		if (i == 0 || buffer < link->receive_buffer)
 			link->receive_buffer = buffer;
 	}
@@ -66,8 +61,11 @@ int soft_link_open(const struct soft_link_config *config, struct soft_link **ret
 		soft_link_close(link);
 		return rc;
 	}
-	for (unsigned int i = 0; link->handover && i < link->num_receivers; i++)
-		soft_steer_start(link, &link->receivers[i]);
+	for (unsigned int i = 0; i < link->num_receivers; i++)
+		if (link->handover)
+			soft_steer_start(link, &link->receivers[i]);
+		else
+			soft_steer_by_number(&link->receivers[i]);
 	*ret = link;
 	return 0;
 }

@@ -111,7 +111,7 @@ void soft_train_send(struct soft_link *link);
 
 /* steer.c */
 /* Attaches a filter that takes the slot for the place: where nobody can be asked. */
-int soft_steer_by_number(struct soft_receiver *r);
+void soft_steer_by_number(struct soft_receiver *r);
 /* Asks who sits where; link->handover must be there. */
 void soft_steer_start(struct soft_link *link, struct soft_receiver *r);
 /* Goes on with it, as far as answers have come. Only while r->steer.nonce is set. */

@@ -13,7 +13,7 @@ struct soft_path {
 	uint8_t traffic_class;	    /* DSCP and ECN: the TOS byte of IPv4 */
 	uint8_t hop_limit;	    /* TTL */
 	uint8_t sender;	     /* the link's: which of its sending sockets has the source port */
-	uint32_t flow_label; /* IPv6 */
+	uint32_t flow_label; /* IPv6: kept, not sent; the kernel makes one of each flow */
 };
 
 #endif

@@ -3,10 +3,10 @@
  * Sockets of a link. All are unconnected: only such a socket, with IP_MTU_DISCOVER=DO, gives the
  * IPv4 identifications that the ICRC counts on (see wire/icrc.h).
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/udp.h>
-#include <stdio.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -120,14 +120,9 @@ static int receiver_set(int fd, bool ipv4)
 static int bind_error(const struct soft_gid *gid, int code, struct pp_error *err)
 {
 	char text[INET6_ADDRSTRLEN] = "?";
+	bool ipv4 = soft_gid_is_ipv4(gid);
 
-	if (soft_gid_is_ipv4(gid))
-		(void)snprintf(text, sizeof(text), "%u.%u.%u.%u", gid->raw[12], gid->raw[13],
-			       gid->raw[14], gid->raw[15]);
-	else
-		(void)snprintf(text, sizeof(text), "%x:%x:..:%x:%x", gid->raw[0] << 8 | gid->raw[1],
-			       gid->raw[2] << 8 | gid->raw[3], gid->raw[12] << 8 | gid->raw[13],
-			       gid->raw[14] << 8 | gid->raw[15]);
+	(void)inet_ntop(ipv4 ? AF_INET : AF_INET6, gid->raw + (ipv4 ? 12 : 0), text, sizeof(text));
 	if (code == -EADDRINUSE)
 		return pp_error_set(err, code,
 				    "UDP port %d of %s belongs to another user or to the kernel "

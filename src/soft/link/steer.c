@@ -15,7 +15,6 @@
  * again. A place beyond the group's end is left to the kernel's hash, so it is answered by a
  * process whose true place is lower: the lowest counts.
  */
-#include <errno.h>
 #include <linux/filter.h>
 #include <sys/random.h>
 
@@ -33,8 +32,11 @@ enum {
 #define PATIENCE (20 * PP_MILLISECOND)	/* for an answer: the other one may have to wake up */
 #define PAUSE	 (100 * PP_MILLISECOND) /* between two times of asking */
 
-/* The table as a filter; offset 0 is the UDP payload. */
-static int attach(int fd, const int16_t places[SOFT_SLOTS])
+/*
+ * The table as a filter; offset 0 is the UDP payload. Where the kernel takes no filter, things stay
+ * as they are.
+ */
+static void attach(int fd, const int16_t places[SOFT_SLOTS])
 {
 	struct sock_filter code[6 + 2 * SOFT_SLOTS] = {
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, SOFT_PROBE_PKEY_AT),
@@ -55,18 +57,16 @@ static int attach(int fd, const int16_t places[SOFT_SLOTS])
 	/* Slots are taken from the lowest on: of an unknown one, its number is the best guess. */
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0);
 	program.len = (unsigned short)n;
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program)) < 0)
-		return -errno;
-	return 0;
+	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program));
 }
 
-int soft_steer_by_number(struct soft_receiver *r)
+void soft_steer_by_number(struct soft_receiver *r)
 {
 	int16_t places[SOFT_SLOTS];
 
 	for (unsigned int i = 0; i < SOFT_SLOTS; i++)
 		places[i] = UNKNOWN;
-	return attach(r->fd, places);
+	attach(r->fd, places);
 }
 
 static void send_batch(struct soft_link *link, struct soft_receiver *r)
@@ -149,8 +149,7 @@ void soft_steer_advance(struct soft_link *link, struct soft_receiver *r)
 		send_batch(link, r);
 		return;
 	}
-	/* What cannot be attached leaves things as they are: a hop more. */
-	(void)attach(r->fd, s->places);
+	attach(r->fd, s->places);
 	s->nonce = 0;
 }
 
