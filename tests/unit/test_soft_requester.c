@@ -539,6 +539,8 @@ static void rnr_waits_by_the_table(void **state)
 		expect_silence(&r);
 		later(&r, 1);
 		expect(&r, 0x04, 101, true, 8);
+		expect_silence(&r); /* until it was taken */
+		ack(&r, 101);
 		expect(&r, 0x0a, 102, true, 8);
 		ack(&r, 102);
 		rig_close(&r);

@@ -106,7 +106,7 @@ struct soft_requester {
 	pp_ns rtt_sent;		   /* when rtt_psn was sent: one sample at a time, 0: none */
 	uint32_t rtt_psn;
 	uint8_t retries_left, rnr_left, backoff;
-	bool probing;	   /* after silence: one packet at a time until something is acknowledged */
+	bool probing;	   /* after silence or RNR: one packet until something is acknowledged */
 	bool gap_asked;	   /* responses before una_psn's are missing and asked for again */
 	bool tell_drained; /* an event when SQD has nothing under way */
 };

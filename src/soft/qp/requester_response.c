@@ -18,7 +18,7 @@ struct gain {
 	uint64_t bytes;
 	pp_ns rtt;
 	bool moved;	/* anything at all */
-	bool confirmed; /* what was sent after silence: that before was lost */
+	bool confirmed; /* nothing that was sent before going back */
 };
 
 /* una_psn to @psn, which lies in @wr or ends it. */
@@ -93,7 +93,8 @@ static void progress(struct soft_qp *qp, const struct gain *gain, pp_ns now)
 	soft_window_acked(qp->window, gain->bytes, gain->rtt, now);
 	if (!soft_requester_live(qp))
 		return;
-	if (req->probing && gain->confirmed)
+	/* What was sent after silence was needed: so that before was lost. */
+	if (req->backoff && gain->confirmed)
 		soft_window_lost(qp->window, now);
 	req->probing = false;
 	req->gap_asked = false;
@@ -153,7 +154,9 @@ static void rnr_nak(struct soft_qp *qp, unsigned int timer, pp_ns now)
 		req->rnr_left--;
 	}
 	soft_requester_go_back(qp);
-	req->probing = false;
+	/* One packet asks whether it is ready now: all of them could be refused again. */
+	req->probing = true;
+	req->backoff = 0;
 	/* The peer lives: silence begins anew after the wait. */
 	req->retries_left = qp->attr.retry_cnt;
 	soft_requester_wait_rnr(qp, timer, now);
