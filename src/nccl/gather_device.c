@@ -171,7 +171,7 @@ static void read_protocols(struct pp_nccl_process *p, struct pp_nccl_span value)
  * Does this line show that the subsystem ENV is printed? Levels of the topology, names of plug-ins
  * and a few more are printed without it, and up to 2.15 every number was.
  */
-static bool shows_env(const struct pp_nccl_job *job, struct pp_nccl_span name, bool number)
+static bool shows_env(struct pp_nccl_span name)
 {
 	static const char *const always[] = {"_LEVEL", "_DISABLE", "_PLUGIN", "IBVERBS_LIB",
 					     "COLLNET_ENABLE"};
@@ -179,7 +179,7 @@ static bool shows_env(const struct pp_nccl_job *job, struct pp_nccl_span name, b
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		if (pp_nccl_span_find(name, always[i]))
 			return false;
-	return !number || job->oldest >= PP_NCCL_V(2, 16, 0);
+	return true;
 }
 
 static void add_setting(struct pp_nccl_said *s, struct pp_nccl_span name, struct pp_nccl_span value)
@@ -191,7 +191,8 @@ static void add_setting(struct pp_nccl_said *s, struct pp_nccl_span name, struct
 
 	if (number)
 		value.len--;
-	p->env_shown |= shows_env(s->job, name, number);
+	if (shows_env(name))
+		*(number ? &p->env_number : &p->env_shown) = true;
 	key.key.name = pp_nccl_job_intern(s->job, name);
 	i = pp_nccl_table_put(&s->job->settings, &key, &is_new);
 	if (i == PP_NCCL_NONE || !is_new)
@@ -234,6 +235,7 @@ static void add_nvlink(struct pp_nccl_said *s, struct pp_nccl_span paths)
 
 static void add_capability(struct pp_nccl_said *s)
 {
+	struct pp_nccl_process *process = pp_nccl_table_at(&s->job->processes, s->process);
 	const struct pp_nccl_field *f = s->event->field;
 
 	switch (s->event->kind) {
@@ -253,6 +255,9 @@ static void add_capability(struct pp_nccl_said *s)
 		break;
 	case PP_NCCL_PAIR_RANK:
 		add_pair(s, f[2].value, f[0].text, f[4].value, f[6].value);
+		break;
+	case PP_NCCL_TUNER:
+		process->tuner = true;
 		break;
 	case PP_NCCL_SETTING:
 		add_setting(s, f[0].text, f[1].text);

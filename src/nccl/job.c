@@ -160,6 +160,9 @@ static uint32_t process_of(struct pp_nccl_job *job, const struct pp_nccl_line *l
 	if (i == PP_NCCL_NONE)
 		return i;
 	p = pp_nccl_table_at(&job->processes, i);
+	/* it has lines of its own under that name: another process after all, of another host */
+	if (p->same_as && line->level != PP_NCCL_WARN)
+		p->same_as = 0;
 	if (is_new) {
 		p->place = pp_nccl_job_here(job);
 		p->dmabuf_off = p->returned = p->start_failed = p->rings_unclear = NOWHERE;

@@ -48,7 +48,9 @@ struct pp_nccl_process {
 	/* returned: an error, by what gives up; start_failed: the same while it started */
 	struct pp_nccl_place place, dmabuf_off, returned, start_failed, rings_unclear;
 	bool ll_only, protocol_unclear; /* by NCCL_PROTO */
+	bool tuner;			/* a plug-in chooses the protocol */
 	bool env_shown;			/* lines of the subsystem ENV are printed */
+	bool env_number;		/* the same, if the library is 2.16 or later */
 	bool hca_able, hca_unable;
 	bool ib_plugin; /* the plug-in says that it is the one over verbs */
 	bool provider_rdma;

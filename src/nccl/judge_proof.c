@@ -155,6 +155,12 @@ static bool same_ranks(struct pp_nccl_case *c)
 	return true;
 }
 
+static bool env_shown(const struct pp_nccl_job *job, const struct pp_nccl_process *p)
+{
+	return p->env_shown ||
+	       (p->env_number && job->oldest >= PP_NCCL_V(2, 16, 0) && job->oldest <= job->newest);
+}
+
 /*
  * Large messages did not go by LL: the library says by what they went, or the settings are printed
  * and forbid nothing.
@@ -168,7 +174,8 @@ static bool protocol_known(struct pp_nccl_case *c)
 		return true;
 	for (uint32_t i = 0; i < c->job->processes.n; i++) {
 		p = pp_nccl_table_at(&c->job->processes, i);
-		if (!p->seats || (p->env_shown && !p->protocol_unclear && !said->ll_bytes))
+		if (!p->seats ||
+		    (env_shown(c->job, p) && !p->protocol_unclear && !p->tuner && !said->ll_bytes))
 			continue;
 		pp_nccl_because(c, p->place,
 				"no line shows by which protocol large messages went "
