@@ -107,6 +107,9 @@ def hostile(program):
          {"path": "gdr", "claim_gdr": "proven", "coverage": "all-ranks"})
     same(program, "10 MB line of NCCL", b"h:1:1 [0] NCCL INFO " + b"x" * 10_000_000 + b"\n" + log,
          {"path": "gdr", "claim_gdr": "unproven"})
+    same(program, "a connection cut at the end",
+         log + b"host0:1000:1050 [0] NCCL INFO Channel 00/1 : 0[0] -> 1[0] [send] via NET/IB/0",
+         {"path": "gdr", "claim_gdr": "unproven", "connections_total": 8})
     same(program, "no newline at the end", log.rstrip(b"\n"), want)
     nothing = {"path": "undetermined", "claim_gdr": "unproven", "coverage": "none", "errors": [],
                "connections": []}
