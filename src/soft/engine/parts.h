@@ -18,7 +18,7 @@ enum {
 	SOFT_WINDOW_BUCKETS = 64,
 	/* Bytes read from one device, and sent by one queue pair, before another has its turn. */
 	SOFT_RECEIVE_BUDGET = 256 * 1024,
-	SOFT_PUMP_BUDGET = 64 * 1024,
+	SOFT_PUMP_BUDGET = 240 * 1024, /* four whole trains of 15 packets */
 };
 
 struct soft_wire {
