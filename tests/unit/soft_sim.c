@@ -157,13 +157,14 @@ static size_t encode(const struct soft_packet *p, const struct iovec *pieces,
 }
 
 static void record(struct soft_sim_end *end, const struct soft_packet *p,
-		   const struct iovec *pieces, unsigned int num_pieces)
+		   const struct iovec *pieces, unsigned int num_pieces, bool copy)
 {
 	struct soft_sim_sent *sent = &end->sent[end->num_sent++];
 	uint32_t at = 0;
 
 	assert_true(end->num_sent <= SOFT_SIM_SENT);
 	sent->p = *p;
+	sent->copied = copy;
 	for (unsigned int i = 0; i < num_pieces; i++) {
 		assert_true(at + pieces[i].iov_len <= SOFT_MTU_MAX);
 		memcpy(sent->payload + at, pieces[i].iov_base, pieces[i].iov_len);
@@ -226,10 +227,9 @@ static void on_send(struct soft_qp *qp, const struct soft_path *path, const stru
 	size_t len;
 
 	(void)path;
-	(void)copy;
 	check_window(end, p);
 	if (!end->peer) {
-		record(end, p, pieces, num_pieces);
+		record(end, p, pieces, num_pieces, copy);
 		return;
 	}
 	len = encode(p, pieces, num_pieces, &bytes);

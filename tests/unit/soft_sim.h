@@ -25,6 +25,7 @@ struct soft_sim_node {
 
 struct soft_sim_sent {
 	struct soft_packet p;
+	bool copied;
 	uint8_t payload[SOFT_MTU_MAX];
 };
 
