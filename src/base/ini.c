@@ -42,9 +42,10 @@ static int finish_key(struct parser *p)
 
 	if (!p->key[0])
 		return 0;
+	if (p->value.failed == -EFBIG)
+		return refuse(p, "value is longer than 8 KiB");
 	if (p->value.failed)
-		return refuse(p, p->value.failed == -EFBIG ? "value is longer than 8 KiB"
-							   : "out of memory");
+		return pp_error_set(p->err, -ENOMEM, "%s:%u: out of memory", p->name, p->line);
 	r = report(p, p->key, pp_buf_text(&p->value), p->key_line);
 	p->key[0] = '\0';
 	pp_buf_reset(&p->value);

@@ -237,8 +237,10 @@ static void collect(const struct pp_automaton *a, size_t s, const char *text, si
 		    !whole_word(&a->list[id], text, end, len))
 			continue;
 		hits->set[id / 64] |= (uint64_t)1 << (id % 64);
-		if (hits->n < sizeof(hits->list) / sizeof(hits->list[0]))
-			hits->list[hits->n++] = (uint16_t)id;
+		if (hits->n == sizeof(hits->list) / sizeof(hits->list[0]))
+			continue;
+		hits->end[hits->n] = (uint32_t)end;
+		hits->list[hits->n++] = (uint16_t)id;
 	}
 }
 

@@ -36,6 +36,7 @@ size_t pp_automaton_length(const struct pp_automaton *a, unsigned int literal);
 struct pp_hits {
 	uint64_t set[PP_LITERALS_MAX / 64];
 	uint16_t list[512]; /* the first of them; more only fill the set */
+	uint32_t end[512];  /* of each: offset in the text behind its first place */
 	unsigned int n;
 };
 

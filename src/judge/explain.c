@@ -56,9 +56,25 @@ void pp_explain_push(struct pp_explain *e, const char *bytes, size_t len)
 }
 
 /* Start and length of what is shown of a line: without the logger's head, cut. */
-static void keep_text(struct pp_seen_line *s, const char *text, size_t len)
+/* Of a line that is too long the part around @at: that is where the words stand that count. */
+static void keep_text(struct pp_seen_line *s, const char *text, size_t len, size_t at)
 {
+	static const char cut[] = "... ";
 	size_t head = pp_message_prefix(text, len);
+
+	if (len - head >= sizeof(s->text) && at > head + sizeof(s->text) * 3 / 4) {
+		head = at - sizeof(s->text) / 2;
+		while (head < at && ((unsigned char)text[head] & 0xc0) == 0x80)
+			head++;
+		text += head;
+		len -= head;
+		if (len > sizeof(s->text) - sizeof(cut))
+			len = sizeof(s->text) - sizeof(cut);
+		memcpy(s->text, cut, sizeof(cut) - 1);
+		memcpy(s->text + sizeof(cut) - 1, text, len);
+		s->text[sizeof(cut) - 1 + len] = '\0';
+		return;
+	}
 
 	text += head;
 	len -= head;
@@ -85,7 +101,7 @@ static void note(struct pp_seen_line *s, const struct pp_line *line, uint64_t nu
 	if (!s->times || earlier(stamp, &s->stamp)) {
 		s->line = number;
 		s->stamp = *stamp;
-		keep_text(s, line->text, line->len);
+		keep_text(s, line->text, line->len, line->at);
 	}
 	s->times++;
 }
@@ -181,7 +197,7 @@ static void read_derived(struct pp_explain *e, const struct pp_line *line, uint6
 static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 {
 	struct pp_explain *e = arg;
-	struct pp_line line = {text, len, e->hits, e->fields, false};
+	struct pp_line line = {text, len, e->hits, e->fields, false, 0};
 	struct pp_stamp stamp = {-1, -1, -1};
 	struct outcome o = {.n_owners = 0};
 	bool stamped = false;
@@ -192,8 +208,10 @@ static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 	if (!pp_automaton_scan(e->known->automaton, text, len, e->hits))
 		return;
 	e->tested++;
-	for (unsigned int i = 0; i < e->hits->n; i++)
+	for (unsigned int i = 0; i < e->hits->n; i++) {
+		line.at = e->hits->end[i];
 		test_anchored(e, e->hits->list[i], &line, number, &stamp, &stamped, &o);
+	}
 	if (o.alarm)
 		complain(e, &line, number, &stamp, &o);
 	if (!e->ended)
@@ -253,6 +271,7 @@ int pp_explain_finish(struct pp_explain *e, const struct pp_facts *facts,
 {
 	struct pp_explanation x = {0};
 	size_t kept;
+	int r;
 
 	end_text(e);
 	x.list = calloc(e->known->n + 1, sizeof(*x.list));
@@ -270,7 +289,11 @@ int pp_explain_finish(struct pp_explain *e, const struct pp_facts *facts,
 	}
 	kept = x.n;
 	unexplained(e, &x);
-	pp_explain_rank(x.list, &kept);
+	r = pp_explain_rank(x.list, &kept);
+	if (r) {
+		pp_explanation_done(&x);
+		return r;
+	}
 	x.n = kept;
 	x.lines = e->n_lines;
 	x.bytes = e->n_bytes;

@@ -4,6 +4,7 @@
  */
 #include "judge/explain_state.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,13 +265,13 @@ static bool names(const char *const list[PP_KNOWN_NAMES], const struct pp_known 
 	return false;
 }
 
-static void drop_beaten(struct pp_diagnosis *list, size_t *n)
+static int drop_beaten(struct pp_diagnosis *list, size_t *n)
 {
 	bool *beaten = calloc(*n + 1, sizeof(*beaten));
 	size_t kept = 0;
 
 	if (!beaten)
-		return;
+		return -ENOMEM;
 	for (size_t i = 0; i < *n; i++)
 		for (size_t k = 0; k < *n; k++)
 			beaten[k] |= i != k && list[i].certainty >= list[k].certainty &&
@@ -280,6 +281,7 @@ static void drop_beaten(struct pp_diagnosis *list, size_t *n)
 			list[kept++] = list[i];
 	*n = kept;
 	free(beaten);
+	return 0;
 }
 
 static bool is_cause(const struct pp_diagnosis *d)
@@ -354,11 +356,15 @@ static int by_rank(const void *pa, const void *pb)
 	return a->known < b->known ? -1 : a->known > b->known; /* the order of the rules */
 }
 
-void pp_explain_rank(struct pp_diagnosis *list, size_t *n)
+int pp_explain_rank(struct pp_diagnosis *list, size_t *n)
 {
-	drop_beaten(list, n);
+	int r = drop_beaten(list, n);
+
+	if (r)
+		return r;
 	find_causes(list, *n);
 	doubt_rivals(list, *n);
 	if (*n)
 		qsort(list, *n, sizeof(*list), by_rank);
+	return 0;
 }

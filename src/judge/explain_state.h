@@ -35,8 +35,8 @@ struct pp_explain {
 /* The candidates with their certainty, unranked; also called once per problem. */
 bool pp_explain_candidate(const struct pp_explain *e, const struct pp_known *k,
 			  const struct pp_facts *facts, struct pp_diagnosis *ret);
-/* Beaten ones out, certainty where causes compete, consequences, order. */
-void pp_explain_rank(struct pp_diagnosis *list, size_t *n);
+/* Beaten ones out, certainty where causes compete, consequences, order. -ENOMEM. */
+int pp_explain_rank(struct pp_diagnosis *list, size_t *n);
 
 /* The earliest line that fits the clue; NULL none. */
 const struct pp_seen_line *pp_explain_seen(const struct pp_explain *e, const struct pp_clue *clue);

@@ -129,8 +129,8 @@ static int check_names(const struct pp_known_set *k, const struct pp_known *one,
 			continue;
 		for (size_t n = 0; n < k->n; n++)
 			pp_near_offer(&near, k->list[n].rule.id);
-		return pp_error_set(err, -EINVAL, "%s:%u: there is no rule '%s'%s%s%s",
-				    one->rule.file, one->rule.line, names[i],
+		return pp_error_set(err, -EINVAL, "%s:%u: rule '%s': there is no rule '%s'%s%s%s",
+				    one->rule.file, one->rule.line, one->rule.id, names[i],
 				    near.best ? "; did you mean '" : "", near.best ? near.best : "",
 				    near.best ? "'?" : "");
 	}

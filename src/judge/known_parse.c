@@ -13,7 +13,9 @@
 
 enum { ID_MAX = 63 };
 
-static int finish_section(struct pp_known_section *p, struct pp_error *err)
+/* Blames the line of the key that is wrong; on_key()'s caller would blame where the section ends.
+ */
+static int finish_section(struct pp_known_section *p)
 {
 	struct pp_known k = {.rule = {.id = p->id, .file = p->name, .line = p->id_line}};
 	int r;
@@ -21,19 +23,19 @@ static int finish_section(struct pp_known_section *p, struct pp_error *err)
 	if (!p->id)
 		return 0;
 	p->at = p->id_line;
-	r = pp_known_take(p, &k, err);
+	r = pp_known_take(p, &k, &p->own);
 	if (!r) {
 		p->at = p->id_line;
-		r = pp_known_add(p->set, &k, err);
+		r = pp_known_add(p->set, &k, &p->own);
 	}
-	return r ? pp_error_prefix(err, "rule '%s', line %u", p->id, p->at) : 0;
+	return r ? pp_error_prefix(&p->own, "%s:%u: rule '%s'", p->name, p->at, p->id) : 0;
 }
 
 static int begin_section(struct pp_known_section *p, const char *id, unsigned int line,
 			 struct pp_error *err)
 {
 	size_t len = strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-");
-	int r = finish_section(p, err);
+	int r = finish_section(p);
 
 	if (r)
 		return r;
@@ -83,8 +85,12 @@ int pp_known_parse(struct pp_known_set *k, const char *name, const char *text, s
 		return pp_error_set(err, -EFBIG, "%s: longer than %d bytes", name,
 				    PP_RULES_FILE_MAX);
 	r = pp_ini_parse(name, text, len, on_key, &p, err);
-	if (!r && finish_section(&p, err))
-		r = pp_error_prefix(err, "%s", name);
+	if (!r)
+		r = finish_section(&p);
+	if (p.own.code) {
+		*err = p.own;
+		r = err->code;
+	}
 	if (!r && k->arena.failed)
 		r = pp_error_set(err, -ENOMEM, "%s: out of memory for rules", name);
 	return r;

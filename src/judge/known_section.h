@@ -61,6 +61,7 @@ struct pp_known_section {
 	unsigned int id_line, at; /* at: line to blame */
 	struct pp_known_entry list[PP_KNOWN_LINES];
 	unsigned int n;
+	struct pp_error own; /* of a whole section: says its line itself */
 };
 
 /* The first value of a key, NULL none. */

@@ -271,8 +271,7 @@ static int take_texts(const struct pp_known_section *p, struct pp_known *k, stru
 	for (unsigned int i = 0; i < PP_KEYS; i++)
 		if (pp_known_keys[i].needed && !pp_known_get(p, (enum pp_known_key)i) &&
 		    (!silent || i == PP_KEY_MATCH))
-			return pp_error_set(err, -EINVAL, "rule '%s' lacks '%s'", p->id,
-					    pp_known_keys[i].name);
+			return pp_error_set(err, -EINVAL, "'%s' is missing", pp_known_keys[i].name);
 	rule->title = pp_known_get(p, PP_KEY_TITLE);
 	rule->problem = pp_known_get(p, PP_KEY_PROBLEM);
 	rule->cause = pp_known_get(p, PP_KEY_CAUSE);
@@ -286,10 +285,9 @@ static int take_texts(const struct pp_known_section *p, struct pp_known *k, stru
 	k->not_text = pp_known_get(p, PP_KEY_NOT);
 	k->control = pp_known_get(p, PP_KEY_CONTROL);
 	if (rule->fix_id && !rule->reverse)
-		return pp_error_set(err, -EINVAL, "rule '%s': 'fix-id' needs 'reverse'", p->id);
+		return pp_error_set(err, -EINVAL, "'fix-id' needs 'reverse'");
 	if (rule->source && strncmp(rule->source, "https://", 8) != 0)
-		return pp_error_set(err, -EINVAL, "rule '%s': 'source' is no https:// address",
-				    p->id);
+		return pp_error_set(err, -EINVAL, "'source' is no https:// address");
 	return 0;
 }
 

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,119 @@ def streams():
             expect(f"{what}: read", doc["bytes"], len(text) + 1)
 
 
+EFAULT = b"NCCL WARN Call to ibv_reg_mr failed with error Bad address"
+CLEAN_KERNEL = b"""[    0.000000] Linux version 6.8.0-41-generic (build@x) #41-Ubuntu SMP
+[    4.1] mlx5_core 0000:3b:00.0: firmware version: 28.39.1002
+[    4.2] mlx5_core 0000:3b:00.0: 252.048 Gb/s available PCIe bandwidth (16.0 GT/s PCIe x16 link)
+[    4.9] pcieport 0000:00:01.1: AER: enabled with IRQ 34
+[    5.0] DMAR: IOMMU enabled
+[    6.0] NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.133.20
+"""
+CLEAN_NCCL = b"""n1:10:10 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>
+NCCL version 2.23.4+cuda12.6
+n1:10:30 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>
+n1:10:30 [0] NCCL INFO Using network IB
+n1:10:30 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0/GDRDMA
+n1:10:30 [0] NCCL INFO ncclCommInitRank comm 0x55 rank 0 nranks 2 cudaDev 0 busId 1000 - Init COMPLETE
+"""
+
+
+def dirty_text():
+    """What surrounds a message does not change the answer; a clean log is no fault."""
+    cases = {
+        "CR LF": EFAULT + b"\r\nsecond\r\n",
+        "colours": b"\033[31m" + EFAULT.replace(b"reg_mr", b"reg_\033[1mmr") + b"\033[0m\n",
+        "no UTF-8": b"\xff\xfe\xc3\x28 " + EFAULT + b" \xe2\x28\xa1\n",
+        "NUL": b"\0" * 5000 + EFAULT.replace(b"failed", b"failed\0") + b"\0" * 5000,
+        "10 MB before it": b"x" * 10_000_000 + b" " + EFAULT + b"\n",
+    }
+    for what, text in cases.items():
+        code, out, _ = run("-", "--no-node", "--json", text=text)
+        doc = json.loads(out)
+        expect(what, (code, doc["diagnoses"][0]["rule"]), (1, "peermem-missing"))
+        expect(f"{what}: quoted", "ibv_reg_mr" in doc["diagnoses"][0]["evidence"][0]["text"], True)
+    for what, text in (("kernel log", CLEAN_KERNEL), ("NCCL log", CLEAN_NCCL)):
+        code, out, _ = run("-", "--no-node", "--json", text=text)
+        doc = json.loads(out)
+        expect(f"clean {what}", (code, doc["diagnoses"], doc["unexplained_lines"]), (0, [], 0))
+    done = subprocess.run(["/bin/sh", "-c", 'exec "$0" explain - <&-', PEERPATH], timeout=30,
+                          capture_output=True, check=False)
+    expect("closed input", (done.returncode, done.stderr.count(b"\n")), (65, 1))
+
+
+RULE = """[own]
+title = own
+problem = -
+match = "something of our own"
+alone = likely
+cause = c
+decide = d
+next = ls /
+fix = f
+reverse = r
+source = https://example.org/
+reviewed = 2026-11-29
+"""
+
+
+def broken_rules():
+    """One line: the file, the line to mend, and what is wrong with it."""
+    cases = {
+        "": (RULE, None),
+        "title left out": (RULE.replace("title = own\n", ""), "own.rules:1: rule 'own': 'title' is missing"),
+        "mistyped key": (RULE.replace("match", "mtach"), "own.rules:4: unknown key 'mtach'; did you mean"),
+        "open quote": (RULE.replace('our own"', "our own"), "own.rules:4: "),
+        "unknown field": (RULE.replace("match = ", "match = ernno=4 "), "own.rules:4: "),
+        "unknown rule": (RULE.replace("alone", "beats = gone\nalone"), "own.rules:1: rule 'own': there is no rule 'gone'"),
+        "bytes": ("\0\1\2", "own.rules:1: line holds bytes that are not text"),
+    }
+    for what, (text, complaint) in cases.items():
+        with tempfile.TemporaryDirectory() as work:
+            pathlib.Path(work, "own.rules").write_text(text)
+            code, out, err = run("--no-node", "--rules", work, "something of our own")
+        if complaint is None:
+            expect("own rules", (code, err), (1, ""))
+            continue
+        expect(f"{what}: exit", (code, out, err.count("\n")), (65, "", 1))
+        if complaint not in err:
+            faults.append(f"{what}: {err!r} lacks {complaint!r}")
+
+
+def examples_of_the_page():
+    """Those of the manual page run as they stand, and print what the page shows."""
+    page = (ROOT / "man/peerpath-explain.1.scd").read_text().split("# EXAMPLES")[1].split("\n# ")[0]
+    lines = [line.replace("\\*", "*") for line in page.splitlines()]
+    n = 0
+    with tempfile.TemporaryDirectory() as work:
+        top = pathlib.Path(work)
+        (top / "bin").mkdir()
+        (top / "bin/peerpath").symlink_to(pathlib.Path(PEERPATH).resolve())
+        (top / "node7.tar.zst/proc").mkdir(parents=True)
+        (top / "node7.tar.zst/proc/modules").write_text("")
+        for name in ("job.log", "rank0.log", "node7.dmesg"):
+            (top / name).write_bytes(EFAULT + b"\n")
+        for at, line in enumerate(lines):
+            if not line.startswith("\t$ "):
+                continue
+            if "jq" in line and not shutil.which("jq"):
+                continue
+            done = subprocess.run(["/bin/sh", "-c", line[3:]], capture_output=True, timeout=60, cwd=work,
+                                  check=False, text=True,
+                                  env={**os.environ, "PATH": f"{top}/bin:{os.environ['PATH']}"})
+            n += 1
+            if done.stderr or not done.stdout or done.returncode not in (0, 1):
+                faults.append(f"{line}: exit {done.returncode}: {done.stderr}")
+            shown = at + 2
+            while shown < len(lines) and lines[shown].strip() and lines[shown][0] in "\t ":
+                want = lines[shown].strip().removesuffix("++").removesuffix("...").strip()
+                if lines[shown].startswith("\t$") or want == "..." or not want:
+                    break
+                if want not in done.stdout:
+                    faults.append(f"{line}: the page shows {want!r}")
+                shown += 1
+    expect("examples", n >= 4, True)
+
+
 def facts_of_a_recording():
     """Of a machine without RDMA devices nothing is used live; a recording that is named is."""
     with tempfile.TemporaryDirectory() as work:
@@ -110,6 +224,9 @@ def main():
     operands()
     streams()
     facts_of_a_recording()
+    dirty_text()
+    broken_rules()
+    examples_of_the_page()
     print("\n".join(faults) or "explain answers")
     return 1 if faults else 0
 

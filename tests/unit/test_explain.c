@@ -635,7 +635,7 @@ static void test_bad_rules(void **state)
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = ncl > 2\n", "did you mean 'nccl'");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = nccl 2\n", "component >= version");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = nccl < new\n", "is no version");
-	refuses("[a]\nmatch = \"x\"\n", "lacks 'title'");
+	refuses("[a]\nmatch = \"x\"\n", "'title' is missing");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nrequires = nvidia.loadde == no\n",
 		"did you mean 'nvidia.loaded'");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\n[a]\nkind = alarm\nmatch = \"y\"\n", "already");
