@@ -182,6 +182,24 @@ static void the_window_paces(void **state)
 	rig_close(&r);
 }
 
+/* Annex A17.9.3: who gets a congestion notification sends less. */
+static void congestion_notification(void **state)
+{
+	struct soft_packet p = {.opcode = SOFT_CNP};
+	struct soft_sim_attr attr = soft_sim_attr();
+	uint64_t limit;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, &attr, 1 << 20);
+	limit = r.node.window.limit;
+	give(&r, &p);
+	give(&r, &p); /* of one round trip */
+	assert_int_equal(r.node.counters.cnp_handled, 2);
+	assert_int_equal(r.node.window.limit, limit / 2);
+	rig_close(&r);
+}
+
 /* Errors of this side come in order, behind what was posted before. */
 static void local_errors(void **state)
 {
@@ -336,6 +354,7 @@ int main(void)
 		cmocka_unit_test(one_packet_after_silence),
 		cmocka_unit_test(fence_waits_for_reads),
 		cmocka_unit_test(the_window_paces),
+		cmocka_unit_test(congestion_notification),
 		cmocka_unit_test(local_errors),
 		cmocka_unit_test(memory_gone_under_way),
 		cmocka_unit_test(inline_bytes_are_kept),

@@ -42,8 +42,9 @@ static uint64_t *refuse(const struct soft_qp_table *table, struct soft_wire *wir
 			const struct soft_qp *qp, const struct soft_packet *p,
 			const struct soft_datagram *d)
 {
-	if ((p->opcode & 0xe0) != qp->transport || qp->state < SOFT_QP_RTR ||
-	    qp->state == SOFT_QP_ERR)
+	/* A congestion notification has an opcode of its own, whatever the transport. */
+	if ((p->opcode != SOFT_CNP && (p->opcode & 0xe0) != qp->transport) ||
+	    qp->state < SOFT_QP_RTR || qp->state == SOFT_QP_ERR)
 		return &wire->drops.wrong_state;
 	if ((p->pkey & 0x7fff) != (qp->attr.pkey & 0x7fff))
 		return &wire->drops.wrong_pkey;
