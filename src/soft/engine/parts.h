@@ -18,6 +18,7 @@ enum {
 	SOFT_WINDOW_BUCKETS = 64,
 	/* Bytes read from one device, and sent by one queue pair, before another has its turn. */
 	SOFT_RECEIVE_BUDGET = 256 * 1024,
+	SOFT_SLOT_TURNS = 8,	       /* the slot is looked at every so many turns */
 	SOFT_PUMP_BUDGET = 240 * 1024, /* four whole trains of 15 packets */
 };
 
@@ -65,6 +66,8 @@ struct soft_engine {
 	struct soft_wire *wires;
 	struct soft_qp *ready_head, *ready_tail;
 	pp_ns next_deadline; /* no queue pair wants time before; 0: none does */
+	unsigned int turns;
+	bool slot_busy; /* something was handed on to us lately */
 
 	pthread_t thread;
 	int wake_fd; /* eventfd: stop, new sockets, callers gone to sleep */

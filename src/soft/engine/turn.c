@@ -121,7 +121,14 @@ bool soft_engine_turn(struct soft_engine *e)
 		received += soft_link_receive(w->link, SOFT_RECEIVE_BUDGET, soft_engine_input, &in);
 	}
 	in.wire = NULL;
-	received += soft_slot_receive(e->slot, SOFT_RECEIVE_BUDGET, soft_engine_input, &in);
+	/* Little comes this way, and to look costs a system call of every poller's turn. */
+	if (e->slot_busy || e->turns++ % SOFT_SLOT_TURNS == 0) {
+		unsigned int n =
+			soft_slot_receive(e->slot, SOFT_RECEIVE_BUDGET, soft_engine_input, &in);
+
+		e->slot_busy = n > 0;
+		received += n;
+	}
 	tick(e, in.now);
 	if (e->ready_head)
 		soft_engine_send_ready(e, in.now);

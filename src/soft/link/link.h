@@ -68,7 +68,8 @@ size_t soft_link_receive_buffer(const struct soft_link *link);
 
 /*
  * Reads what is waiting, at most about @budget bytes, without blocking; calls @handler for each
- * datagram in order of arrival. Returns the number of datagrams.
+ * datagram in order of arrival. Returns the number of datagrams. For who waits for one datagram it
+ * is fast rather than thorough: call it again, within a few turns every socket is read.
  */
 typedef void soft_datagram_handler(void *arg, const struct soft_datagram *d);
 unsigned int soft_link_receive(struct soft_link *link, size_t budget,

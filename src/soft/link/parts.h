@@ -49,6 +49,7 @@ struct soft_receiver {
 	int fd;
 	bool ipv4;
 	struct soft_gid gid;
+	unsigned int streak; /* turns in a row that found something at once */
 	struct soft_steer steer;
 };
 
@@ -80,7 +81,8 @@ struct soft_ill {
 struct soft_link {
 	struct soft_receiver receivers[SOFT_LINK_GIDS_MAX];
 	unsigned int num_receivers;
-	unsigned int next_receiver; /* whose turn it is to be read first */
+	unsigned int hot;   /* receiver that got something last: read first */
+	unsigned int turns; /* of receiving; the others are read every few */
 	unsigned int slot;
 	struct soft_slot *handover; /* borrowed, or NULL */
 	size_t receive_buffer;

@@ -14,7 +14,12 @@
 #define UDP_GRO 104 /* linux/udp.h, which clashes with netinet/udp.h */
 #endif
 
-enum { EMPTY_READS_MAX = 64 }; /* datagrams of no bytes must not hold a turn for ever */
+enum {
+	FAILED_READS_MAX = 64, /* datagrams of no bytes must not hold a turn for ever */
+	LONE_BYTES = 2048,     /* less is a small datagram */
+	STREAK = 3,
+	COLD_TURNS = 8, /* sockets where nothing came last are read every so many turns */
+};
 
 /* Bytes of a small control value: the kernel gives IPv4's TOS as one byte, the rest as int. */
 static int control_value(const struct cmsghdr *c)
@@ -146,25 +151,56 @@ static ssize_t read_train(struct soft_link *link, struct soft_receiver *r,
 	return len;
 }
 
+/*
+ * Reads one socket until it is empty or the budget is spent. To find it empty costs as much as a
+ * third of a small datagram (perf/soft_link.c), and who waits for an answer waits for that too: so
+ * a small datagram ends it, unless they have come in turn after turn.
+ */
+static size_t drain(struct soft_link *link, struct soft_receiver *r, size_t budget,
+		    soft_datagram_handler *handler, void *arg, unsigned int *n)
+{
+	unsigned int failed = 0;
+	size_t got = 0;
+
+	while (got < budget && failed < FAILED_READS_MAX) {
+		ssize_t len = read_train(link, r, handler, arg, n);
+
+		if (len == -EAGAIN) {
+			r->streak = 0;
+			break;
+		}
+		if (len <= 0) {
+			failed++;
+			continue;
+		}
+		got += (size_t)len;
+		if (len < LONE_BYTES && r->streak < STREAK) {
+			r->streak++;
+			break;
+		}
+	}
+	return got;
+}
+
 unsigned int soft_link_receive(struct soft_link *link, size_t budget,
 			       soft_datagram_handler *handler, void *arg)
 {
-	unsigned int n = 0, empty = 0;
+	unsigned int n = 0, hot = link->hot;
+	bool all = link->turns++ % COLD_TURNS == 0;
 	size_t got = 0;
 
-	for (unsigned int i = 0; i < link->num_receivers && got < budget;) {
-		unsigned int at = (link->next_receiver + i) % link->num_receivers;
-		ssize_t len = read_train(link, &link->receivers[at], handler, arg, &n);
+	/* When it is the others' turn they go first: a flood at the hot one cannot shut them out.
+	 */
+	for (unsigned int i = 0; i < (all ? link->num_receivers : 1) && got < budget; i++) {
+		unsigned int at = (hot + all + i) % link->num_receivers;
+		size_t bytes = drain(link, &link->receivers[at], budget - got, handler, arg, &n);
 
-		if (len > 0)
-			got += (size_t)len;
-		else if (len == -EAGAIN || ++empty > EMPTY_READS_MAX)
-			i++;
+		if (bytes)
+			link->hot = at;
+		got += bytes;
 	}
 	for (unsigned int i = 0; i < link->num_receivers; i++)
 		if (link->receivers[i].steer.nonce)
 			soft_steer_advance(link, &link->receivers[i]);
-	if (got >= budget)
-		link->next_receiver = (link->next_receiver + 1) % link->num_receivers;
 	return n;
 }
