@@ -118,9 +118,17 @@ def hostile(program):
          nothing)
     same(program, "NCCL in prose", b"NCCL INFO is printed; NCCL WARN too. via NET/IB/0/GDRDMA\n" * 99,
          nothing)
-    code, _ = judge(program, ["/nonexistent.log"])
-    if code != 65:
-        faults.append(f"unreadable log: exit {code}")
+    wrong(program)
+
+
+def wrong(program):
+    """Each wrong thing is one clear line, and nothing on standard output."""
+    for operands, want in ((["judge", "/nonexistent.log"], 65), (["judge", "/"], 65), (["judge", ""], 65),
+                           (["judge", str(LOGS / "made-proven.log"), "/nonexistent.log"], 65),
+                           (["jugde", "x"], 64), (["judge"], 64), (["judge", "--no-such", "x"], 64)):
+        done = subprocess.run([program, "nccl", *operands], stdin=subprocess.DEVNULL, capture_output=True)
+        if done.returncode != want or done.stdout or done.stderr.count(b"\n") != 1:
+            faults.append(f"{operands}: exit {done.returncode}, {done.stdout} {done.stderr}")
 
 
 def bound_cpu():
