@@ -12,8 +12,8 @@
 #include <sys/prctl.h>
 
 #include "base/clock.h"
-#include "soft/link/link.h"
-#include "soft/link/slot.h"
+#include "soft/link/parts.h"
+#include "soft/link/probe.h"
 #include "soft_net.h"
 
 enum {
@@ -23,6 +23,7 @@ enum {
 	PAYLOAD = 1000,
 	WAIT_MS = 10000,
 	ROUNDS_TO_SETTLE = 40,
+	FLOWS = 15, /* fewer than make somebody ask who hands them on */
 };
 
 /* What a process tells about itself. */
@@ -251,6 +252,53 @@ static void test_one_sleeps(void **state)
 	settle();
 }
 
+/* A datagram for this process from each of FLOWS ports, so that the kernel's hash meets everybody.
+ */
+static void send_to_self(const int *fds)
+{
+	uint8_t bytes[SOFT_BTH_BYTES + SOFT_ICRC_BYTES] = {
+		SOFT_SEND_ONLY, 0, 0xff, 0xff, [SOFT_SLOT_AT] = (uint8_t)members[MEMBERS - 1].slot};
+	union soft_sockaddr at;
+	socklen_t len = soft_sockaddr_make(&lo, SOFT_UDP_PORT, &at);
+
+	for (int i = 0; i < FLOWS; i++)
+		assert_int_equal(sendto(fds[i], bytes, sizeof(bytes), 0, &at.any, len),
+				 sizeof(bytes));
+}
+
+/*
+ * Who moves in the group while another is stopped: what the kernel's hash brings to the stopped one
+ * is lost and nobody tells. Who misses an answer asks, and then gets all.
+ */
+static void test_doubt(void **state)
+{
+	struct member *me = &members[MEMBERS - 1];
+	int fds[FLOWS];
+	uint64_t before;
+
+	settle();
+	for (int i = 0; i < FLOWS; i++) {
+		fds[i] = socket(soft_gid_is_ipv4(&lo) ? AF_INET : AF_INET6,
+				SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		assert_true(fds[i] >= 0);
+	}
+	assert_int_equal(kill(members[1].pid, SIGSTOP), 0);
+	end_process(&members[0]);
+	for (int ms = 0; ms < 300; ms += 3)
+		turn(me, 3);
+	soft_link_doubt(link_);
+	for (int ms = 0; ms < 150; ms += 3)
+		turn(me, 3);
+	before = me->wrong;
+	send_to_self(fds);
+	for (int ms = 0; ms < 300 && me->wrong < before + FLOWS; ms += 3)
+		turn(me, 3);
+	assert_int_equal(me->wrong, before + FLOWS);
+	for (int i = 0; i < FLOWS; i++)
+		close(fds[i]);
+	assert_int_equal(kill(members[1].pid, SIGCONT), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,6 +306,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_first_dies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_one_is_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_one_sleeps, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
 	};
 	int rc;
 

@@ -82,6 +82,18 @@ void soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 	flush_links(e);
 }
 
+/* What is silent may be answered all along, and lie in the socket of another process. */
+static void tick_qp(struct soft_engine *e, struct soft_qp *qp, pp_ns now)
+{
+	struct soft_wire *wire = soft_qp_table_wire(&e->table, qp);
+	const struct soft_counters *c = &wire->counters;
+	uint64_t before = c->early_retransmits + c->local_ack_timeout_err;
+
+	soft_qp_tick(qp, now);
+	if (wire->link && c->early_retransmits + c->local_ack_timeout_err != before)
+		soft_link_doubt(wire->link);
+}
+
 static void tick(struct soft_engine *e, pp_ns now)
 {
 	if (!e->next_deadline || now < e->next_deadline)
@@ -91,7 +103,7 @@ static void tick(struct soft_engine *e, pp_ns now)
 		pp_ns deadline = soft_qp_deadline(qp);
 
 		if (deadline && deadline <= now) {
-			soft_qp_tick(qp, now);
+			tick_qp(e, qp, now);
 			soft_engine_ready(e, qp);
 		}
 		wish(e, qp);

@@ -96,6 +96,12 @@ size_t soft_link_receive_buffer(const struct soft_link *link)
 	return link->receive_buffer;
 }
 
+void soft_link_doubt(struct soft_link *link)
+{
+	for (unsigned int i = 0; link->handover && i < link->num_receivers; i++)
+		soft_steer_doubt(link, &link->receivers[i]);
+}
+
 const struct soft_link_stats *soft_link_stats(const struct soft_link *link)
 {
 	return &link->stats;

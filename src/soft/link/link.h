@@ -92,6 +92,10 @@ void soft_link_send(struct soft_link *link, const struct soft_path *path,
 		    unsigned int num_pieces);
 void soft_link_flush(struct soft_link *link);
 
+/* No answer came where one should: looks whether what is for us still reaches us. Seldom, however
+ * often it is called. */
+void soft_link_doubt(struct soft_link *link);
+
 const struct soft_link_stats *soft_link_stats(const struct soft_link *link);
 
 #endif

@@ -43,6 +43,7 @@ struct soft_steer {
 	unsigned int misrouted; /* runs handed on since it was last asked */
 	pp_ns deadline, not_before;
 	int16_t places[SOFT_SLOTS]; /* by slot, -1: unknown */
+	int16_t told[SOFT_SLOTS];   /* the same, of this asking alone */
 };
 
 struct soft_receiver {
@@ -121,6 +122,8 @@ void soft_steer_advance(struct soft_link *link, struct soft_receiver *r);
 /* Is the datagram, which is for our slot, an answer to a probe? */
 bool soft_steer_takes(struct soft_link *link, struct soft_receiver *r,
 		      const struct soft_datagram *d);
+/* Asks again, unless it is under way or was done just now. */
+void soft_steer_doubt(struct soft_link *link, struct soft_receiver *r);
 /* Datagrams of another slot came, and their process is there. */
 void soft_steer_misrouted(struct soft_link *link, struct soft_receiver *r);
 

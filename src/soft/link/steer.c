@@ -9,8 +9,9 @@
  * answers: the slot that the answer comes from sits at that place. From the answers a table of
  * slots is made and attached for the whole group.
  *
- * Nothing here has to be right for a datagram to arrive: a wrong table costs a hop. (Only a process
- * that is stopped, and hands nothing on, swallows what a stale table brings it.) Two processes
+ * Nothing here has to be right for a datagram to arrive: a wrong table costs a hop. Only a process
+ * that is stopped, and hands nothing on, swallows what a stale table brings it: who waits for an
+ * answer in vain asks too. Two processes
  * that ask at once may each attach what is old already; what they hand on then makes them ask
  * again. A place beyond the group's end is left to the kernel's hash, so it is answered by a
  * process whose true place is lower: the lowest counts.
@@ -105,9 +106,11 @@ void soft_steer_start(struct soft_link *link, struct soft_receiver *r)
 	s->first = 0;
 	s->misrouted = 0;
 	s->seen = soft_slot_answers(link->handover);
+	for (unsigned int i = 0; !s->not_before && i < SOFT_SLOTS; i++)
+		s->places[i] = UNKNOWN;
 	s->not_before = pp_clock_monotonic() + PAUSE;
 	for (unsigned int i = 0; i < SOFT_SLOTS; i++)
-		s->places[i] = UNKNOWN;
+		s->told[i] = UNKNOWN;
 	send_batch(link, r);
 }
 
@@ -117,10 +120,10 @@ static void answer(struct soft_steer *s, unsigned int slot, const struct soft_pr
 	    probe->place >= s->first + BATCH || slot >= SOFT_SLOTS)
 		return;
 	s->answers++;
-	if (s->places[slot] == UNKNOWN)
+	if (s->told[slot] == UNKNOWN)
 		s->fresh++;
-	if (s->places[slot] == UNKNOWN || probe->place < s->places[slot])
-		s->places[slot] = probe->place;
+	if (s->told[slot] == UNKNOWN || probe->place < s->told[slot])
+		s->told[slot] = probe->place;
 }
 
 bool soft_steer_takes(struct soft_link *link, struct soft_receiver *r,
@@ -134,6 +137,19 @@ bool soft_steer_takes(struct soft_link *link, struct soft_receiver *r,
 	return true;
 }
 
+/* Who did not answer may be stopped: it stays where it was last, unless another sits there now. */
+static void learn(struct soft_steer *s)
+{
+	bool taken[SOFT_SLOTS] = {false};
+
+	for (unsigned int i = 0; i < SOFT_SLOTS; i++)
+		if (s->told[i] != UNKNOWN)
+			taken[s->told[i]] = true;
+	for (unsigned int i = 0; i < SOFT_SLOTS; i++)
+		if (s->told[i] != UNKNOWN || (s->places[i] != UNKNOWN && taken[s->places[i]]))
+			s->places[i] = s->told[i];
+}
+
 void soft_steer_advance(struct soft_link *link, struct soft_receiver *r)
 {
 	struct soft_steer *s = &r->steer;
@@ -143,20 +159,25 @@ void soft_steer_advance(struct soft_link *link, struct soft_receiver *r)
 		answer(s, a->from, &a->probe);
 	if (s->answers < BATCH && pp_clock_monotonic() < s->deadline)
 		return;
-	/* One of them may be stopped, and mute. */
-	if (s->fresh >= BATCH - 1 && s->first + 2 * BATCH <= SOFT_SLOTS) {
+	/* Some may be stopped, and mute; beyond the group's end those answer who did before. */
+	if (s->fresh && s->fresh == s->answers && s->first + 2 * BATCH <= SOFT_SLOTS) {
 		s->first += BATCH;
 		send_batch(link, r);
 		return;
 	}
+	learn(s);
 	attach(r->fd, s->places);
 	s->nonce = 0;
 }
 
+void soft_steer_doubt(struct soft_link *link, struct soft_receiver *r)
+{
+	if (!r->steer.nonce && pp_clock_monotonic() >= r->steer.not_before)
+		soft_steer_start(link, r);
+}
+
 void soft_steer_misrouted(struct soft_link *link, struct soft_receiver *r)
 {
-	struct soft_steer *s = &r->steer;
-
-	if (++s->misrouted >= MISROUTED_MAX && !s->nonce && pp_clock_monotonic() >= s->not_before)
-		soft_steer_start(link, r);
+	if (++r->steer.misrouted >= MISROUTED_MAX)
+		soft_steer_doubt(link, r);
 }
