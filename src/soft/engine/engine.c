@@ -364,6 +364,7 @@ void soft_engine_poll(struct soft_engine *e)
 	if (e->inherited || pthread_mutex_trylock(&e->lock))
 		return;
 	soft_engine_turn(e);
+	e->polled = e->turned;
 	pthread_mutex_unlock(&e->lock);
 }
 

@@ -65,7 +65,8 @@ struct soft_engine {
 	struct soft_engine_window *windows[SOFT_WINDOW_BUCKETS];
 	struct soft_wire *wires;
 	struct soft_qp *ready_head, *ready_tail;
-	pp_ns next_deadline; /* no queue pair wants time before; 0: none does */
+	pp_ns turned, polled; /* last turn of anybody, of a caller that polled */
+	pp_ns next_deadline;  /* no queue pair wants time before; 0: none does */
 	unsigned int turns;
 	bool slot_busy; /* something was handed on to us lately */
 

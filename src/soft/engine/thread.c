@@ -17,6 +17,8 @@
 
 #include "base/banned.h"
 
+static const pp_ns POLL_GAP = 20000; /* longer than any polling loop's round */
+
 enum {
 	TICK_MS = 1,
 	/* Fewer polls in a tick are somebody draining a queue before sleeping, not a polling loop.
@@ -26,12 +28,18 @@ enum {
 	STACK_BYTES = 256 * 1024,
 };
 
-static bool callers_poll(struct soft_engine *e)
+/*
+ * Is a caller in a polling loop at this moment? One that only drains a queue now and then, or waits
+ * on memory between polls, is not: its packets must not wait for a tick. @during: polls that failed
+ * beside our turn.
+ */
+static bool callers_poll(struct soft_engine *e, uint64_t during)
 {
 	uint64_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
 	uint64_t seen = atomic_exchange_explicit(&e->polls_seen, polls, memory_order_relaxed);
 
-	return polls - seen > POLLS_OF_A_LOOP && polls > seen;
+	return polls > seen && polls - seen > POLLS_OF_A_LOOP &&
+	       (during || pp_clock_monotonic() - e->polled < POLL_GAP);
 }
 
 static int timeout_ms(pp_ns deadline)
@@ -66,7 +74,7 @@ static void *run(void *arg)
 {
 	struct soft_engine *e = arg;
 	struct pollfd fds[FDS_MAX];
-	uint64_t drained;
+	uint64_t drained, polls;
 
 	while (!atomic_load(&e->stop)) {
 		bool tick, more = false;
@@ -74,8 +82,10 @@ static void *run(void *arg)
 		int wait;
 
 		pthread_mutex_lock(&e->lock);
+		polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
 		more = soft_engine_turn(e);
-		tick = callers_poll(e);
+		tick = callers_poll(e,
+				    atomic_load_explicit(&e->polls, memory_order_relaxed) - polls);
 		atomic_store(&e->mode, tick ? SOFT_THREAD_TICK : SOFT_THREAD_WATCH);
 		n = watch_list(e, fds);
 		wait = more ? 0 : timeout_ms(e->next_deadline);

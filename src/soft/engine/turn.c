@@ -126,6 +126,7 @@ bool soft_engine_turn(struct soft_engine *e)
 	uint64_t before = sent(e);
 	unsigned int received = 0;
 
+	e->turned = in.now;
 	for (struct soft_wire *w = e->wires; w; w = w->next) {
 		if (!w->link)
 			continue;
