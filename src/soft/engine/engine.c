@@ -16,6 +16,8 @@
 
 #include "base/banned.h"
 
+static const pp_ns REPLY_SOON = 100000;
+
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_engine *current;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -348,10 +350,13 @@ void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const st
 
 void soft_engine_kick(struct soft_engine *e, struct soft_qp *qp)
 {
-	pp_ns before = e->next_deadline;
+	pp_ns before = e->next_deadline, now = pp_clock_monotonic();
 
+	if (qp->asked && now - qp->asked < REPLY_SOON && qp->replies < SOFT_REPLIES)
+		qp->replies++;
+	qp->asked = 0;
 	soft_engine_ready(e, qp);
-	soft_engine_send_ready(e, pp_clock_monotonic());
+	soft_engine_send_ready(e, now);
 	/* The thread sleeps by the deadline that it knew. */
 	if (e->next_deadline != before && (!before || e->next_deadline < before) &&
 	    atomic_load(&e->mode) == SOFT_THREAD_WATCH)

@@ -67,6 +67,8 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 	struct soft_qp *qp;
 	uint64_t *reason;
 
+	in->datagrams++;
+	in->bytes += d->len;
 	if (!wire)
 		return;
 	if (soft_packet_decode(d->bytes, d->len, &p) < 0) {
@@ -92,5 +94,10 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 	from.traffic_class = d->traffic_class;
 	from.hop_limit = d->hop_limit;
 	soft_qp_receive(qp, &p, &from, d->traffic_class, in->now);
+	if (!(soft_opcode_find(p.opcode)->flags & SOFT_IS_RESPONSE)) {
+		if (qp->asked)
+			qp->replies = 0;
+		qp->asked = in->now;
+	}
 	soft_engine_ready(e, qp);
 }

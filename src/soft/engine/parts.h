@@ -18,6 +18,8 @@ enum {
 	SOFT_WINDOW_BUCKETS = 64,
 	/* Bytes read from one device, and sent by one queue pair, before another has its turn. */
 	SOFT_RECEIVE_BUDGET = 256 * 1024,
+	SOFT_HELD_BYTES = 1024, /* of a turn after which acknowledges may be held back */
+	SOFT_REPLIES = 4,
 	SOFT_SLOT_TURNS = 8,	       /* the slot is looked at every so many turns */
 	SOFT_PUMP_BUDGET = 240 * 1024, /* four whole trains of 15 packets */
 };
@@ -65,6 +67,7 @@ struct soft_engine {
 	struct soft_engine_window *windows[SOFT_WINDOW_BUCKETS];
 	struct soft_wire *wires;
 	struct soft_qp *ready_head, *ready_tail;
+	pp_ns held_until; /* acknowledges wait for a reply that they may go with; 0: none does */
 	pp_ns turned, polled; /* last turn of anybody, of a caller that polled */
 	pp_ns next_deadline;  /* no queue pair wants time before; 0: none does */
 	unsigned int turns;
@@ -109,6 +112,8 @@ struct soft_engine_input {
 	struct soft_engine *engine;
 	struct soft_wire *wire; /* NULL: handed on by another process, found by the address */
 	pp_ns now;
+	unsigned int datagrams;
+	size_t bytes;
 };
 void soft_engine_input(void *input, const struct soft_datagram *d);
 

@@ -20,7 +20,8 @@
 static const pp_ns POLL_GAP = 20000; /* longer than any polling loop's round */
 
 enum {
-	TICK_MS = 1,
+	TICK_NS = 1000000,
+	WATCHED_ALWAYS = 2,
 	/* Fewer polls in a tick are somebody draining a queue before sleeping, not a polling loop.
 	 */
 	POLLS_OF_A_LOOP = 32,
@@ -42,24 +43,28 @@ static bool callers_poll(struct soft_engine *e, uint64_t during)
 	       (during || pp_clock_monotonic() - e->polled < POLL_GAP);
 }
 
-static int timeout_ms(pp_ns deadline)
+/* Until the earliest of what waits for time; false: nothing does. */
+static bool time_left(const struct soft_engine *e, struct timespec *ret)
 {
-	pp_ns left;
+	pp_ns until = e->next_deadline, left;
 
-	if (!deadline)
-		return -1;
-	left = deadline - pp_clock_monotonic();
-	return left <= 0 ? 0 : (int)(left / PP_MILLISECOND + 1);
+	if (e->held_until && (!until || e->held_until < until))
+		until = e->held_until;
+	if (!until)
+		return false;
+	left = until - pp_clock_monotonic();
+	if (left < 0)
+		left = 0;
+	*ret = (struct timespec){.tv_sec = left / PP_SECOND, .tv_nsec = left % PP_SECOND};
+	return true;
 }
 
-/* Sockets of all wires behind the two descriptors of the engine. */
+/* Sockets of all wires behind the descriptors that are always watched. */
 static unsigned int watch_list(struct soft_engine *e, struct pollfd *fds)
 {
-	unsigned int n = 0;
+	unsigned int n = WATCHED_ALWAYS;
 	int link_fds[SOFT_LINK_FDS_MAX];
 
-	fds[n++] = (struct pollfd){.fd = e->wake_fd, .events = POLLIN};
-	fds[n++] = (struct pollfd){.fd = e->show_fd, .events = POLLIN}; /* -1 is ignored */
 	fds[n++] = (struct pollfd){.fd = soft_slot_fd(e->slot), .events = POLLIN};
 	for (struct soft_wire *w = e->wires; w; w = w->next) {
 		unsigned int m = w->link ? soft_link_fds(w->link, link_fds) : 0;
@@ -76,26 +81,28 @@ static void *run(void *arg)
 	struct pollfd fds[FDS_MAX];
 	uint64_t drained, polls;
 
+	fds[0] = (struct pollfd){.fd = e->wake_fd, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = e->show_fd, .events = POLLIN}; /* -1 is ignored */
 	while (!atomic_load(&e->stop)) {
-		bool tick, more = false;
+		struct timespec wait = {.tv_nsec = TICK_NS};
+		bool tick, limited, moved;
 		unsigned int n;
-		int wait;
 
 		pthread_mutex_lock(&e->lock);
 		polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
-		more = soft_engine_turn(e);
+		moved = soft_engine_turn(e);
 		tick = callers_poll(e,
 				    atomic_load_explicit(&e->polls, memory_order_relaxed) - polls);
 		atomic_store(&e->mode, tick ? SOFT_THREAD_TICK : SOFT_THREAD_WATCH);
-		n = watch_list(e, fds);
-		wait = more ? 0 : timeout_ms(e->next_deadline);
+		n = tick ? WATCHED_ALWAYS : watch_list(e, fds);
+		limited = tick || time_left(e, &wait);
+		/* Who stopped for its budget goes on at once; what came in meanwhile ends the wait.
+		 */
+		if (!tick && moved && e->ready_head && !e->held_until)
+			wait = (struct timespec){0}, limited = true;
 		pthread_mutex_unlock(&e->lock);
 
-		if (tick) {
-			n = 2;
-			wait = TICK_MS;
-		}
-		if (poll(fds, n, wait) <= 0)
+		if (ppoll(fds, n, limited ? &wait : NULL, NULL) <= 0)
 			continue;
 		if (fds[0].revents && read(e->wake_fd, &drained, sizeof(drained)) < 0 &&
 		    errno != EAGAIN)

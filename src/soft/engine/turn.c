@@ -6,6 +6,8 @@
 
 #include "base/banned.h"
 
+static const pp_ns HOLD = 50000;
+
 void soft_engine_ready(struct soft_engine *e, struct soft_qp *qp)
 {
 	if (qp->ready)
@@ -73,6 +75,7 @@ void soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 {
 	struct soft_qp *last = e->ready_tail, *qp = NULL;
 
+	e->held_until = 0;
 	/* Once round: who wants another turn goes behind @last. */
 	while (qp != last && (qp = ready_take(e))) {
 		if (soft_qp_pump(qp, SOFT_PUMP_BUDGET, now))
@@ -110,6 +113,27 @@ static void tick(struct soft_engine *e, pp_ns now)
 	}
 }
 
+/*
+ * A lone short request of a peer that is answered by a request of ours, again and again: the
+ * acknowledge is held back for the reply, leaves with it as one train, and costs neither side a
+ * wake-up of its own. Who does not reply soon is acknowledged at once from then on.
+ */
+static bool hold(struct soft_engine *e, const struct soft_engine_input *in)
+{
+	if (in->datagrams > 2 || in->bytes > SOFT_HELD_BYTES || (in->datagrams && e->held_until))
+		return false;
+	for (struct soft_qp *qp = e->ready_head; qp; qp = qp->ready_next)
+		if (qp->replies < SOFT_REPLIES || !soft_qp_only_acknowledges(qp))
+			return false;
+	if (!e->held_until)
+		e->held_until = in->now + HOLD;
+	if (in->now < e->held_until)
+		return true;
+	for (struct soft_qp *qp = e->ready_head; qp; qp = qp->ready_next)
+		qp->replies = 0;
+	return false;
+}
+
 static uint64_t sent(const struct soft_engine *e)
 {
 	uint64_t sum = 0;
@@ -143,7 +167,7 @@ bool soft_engine_turn(struct soft_engine *e)
 		received += n;
 	}
 	tick(e, in.now);
-	if (e->ready_head)
+	if (e->ready_head && !hold(e, &in))
 		soft_engine_send_ready(e, in.now);
 	return received || sent(e) != before;
 }

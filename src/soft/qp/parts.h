@@ -14,6 +14,7 @@ void soft_requester_reset(struct soft_qp *qp);
 void soft_requester_start(struct soft_qp *qp); /* to RTS */
 bool soft_requester_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
 void soft_requester_response(struct soft_qp *qp, const struct soft_packet *p, pp_ns now);
+bool soft_requester_has_packets(const struct soft_qp *qp); /* to send, now or when it may */
 void soft_requester_flush(struct soft_qp *qp); /* completes what is open with WR_FLUSH_ERR */
 pp_ns soft_requester_deadline(const struct soft_qp *qp);
 void soft_requester_tick(struct soft_qp *qp, pp_ns now);
@@ -25,6 +26,8 @@ void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uin
 /* Read responses and the pending acknowledge: one acknowledge a turn of the engine, not one a
  * packet. */
 bool soft_responder_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
+/* Only an acknowledge, which may go behind anything else. */
+bool soft_responder_only_acknowledges(const struct soft_qp *qp);
 void soft_responder_flush(struct soft_qp *qp);
 
 /* datagram.c: UD both ways */

@@ -143,8 +143,19 @@ bool soft_qp_pump(struct soft_qp *qp, size_t budget, pp_ns now)
 		return false;
 	if (qp->transport == SOFT_UD)
 		return soft_datagram_pump(qp, &budget, now);
+	/* A short request and an acknowledge behind it leave as one train. */
+	if (soft_responder_only_acknowledges(qp)) {
+		more = soft_requester_pump(qp, &budget, now);
+		return soft_responder_pump(qp, &budget, now) || more;
+	}
 	more = soft_responder_pump(qp, &budget, now);
 	return soft_requester_pump(qp, &budget, now) || more;
+}
+
+bool soft_qp_only_acknowledges(const struct soft_qp *qp)
+{
+	return qp->transport == SOFT_RC && receives(qp) && soft_responder_only_acknowledges(qp) &&
+	       !soft_requester_has_packets(qp);
 }
 
 pp_ns soft_qp_deadline(const struct soft_qp *qp)

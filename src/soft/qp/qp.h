@@ -184,6 +184,8 @@ struct soft_qp {
 	struct soft_responder resp;
 	struct soft_qp *table_next, *ready_next; /* the engine's */
 	bool ready;				 /* the engine's: in the ready list */
+	pp_ns asked;	 /* the engine's: when a request came that no post followed yet, 0: none */
+	uint8_t replies; /* the engine's: requests in a row that a post followed soon */
 };
 
 struct soft_qp_caps {
@@ -220,6 +222,10 @@ void soft_qp_receive(struct soft_qp *qp, const struct soft_packet *p, const stru
  * soft_qp_receive() and after soft_qp_tick(). In ERR it flushes what was posted since.
  */
 bool soft_qp_pump(struct soft_qp *qp, size_t budget, pp_ns now);
+
+/* Has it an acknowledge to send, and nothing else? That can wait for a moment to go with what
+ * follows. */
+bool soft_qp_only_acknowledges(const struct soft_qp *qp);
 
 /* When time alone would make it act; 0: never. */
 pp_ns soft_qp_deadline(const struct soft_qp *qp);

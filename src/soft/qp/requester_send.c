@@ -268,3 +268,10 @@ bool soft_requester_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 	}
 	return req->send_wr != req->sq.posted;
 }
+
+bool soft_requester_has_packets(const struct soft_qp *qp)
+{
+	const struct soft_requester *req = &qp->req;
+
+	return req->send_psn != req->next_psn || req->send_wr != req->sq.posted;
+}

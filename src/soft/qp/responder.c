@@ -233,6 +233,14 @@ bool soft_responder_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 	return false;
 }
 
+bool soft_responder_only_acknowledges(const struct soft_qp *qp)
+{
+	const struct soft_responder *r = &qp->resp;
+
+	return r->ack_pending && !r->nak && !r->closing && r->num_answers == 0 &&
+	       r->num_replays == 0;
+}
+
 void soft_responder_flush(struct soft_qp *qp)
 {
 	struct soft_responder *r = &qp->resp;
