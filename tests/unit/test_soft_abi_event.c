@@ -138,6 +138,11 @@ static void test_sleeper_survives_its_owner(void **state)
 	usleep(20000);
 	/* still asleep, on memory of its own; cancellation ends it and frees that */
 	assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
+#ifdef __SANITIZE_THREAD__
+	/* It does not follow locks of a thread that was cancelled. */
+	pthread_detach(thread);
+	return;
+#endif
 	assert_int_equal(pthread_cancel(thread), 0);
 	assert_int_equal(pthread_join(thread, &result), 0);
 	assert_ptr_equal(result, PTHREAD_CANCELED);

@@ -251,9 +251,9 @@ static void test_async_sleeper_survives_close(void **state)
 	usleep(30000);
 	client_close(&c);
 	usleep(30000);
+	/* it sleeps on until the process ends, as NCCL's does */
 	assert_int_equal(pthread_tryjoin_np(thread, &result), EBUSY);
-	pthread_cancel(thread);
-	pthread_join(thread, &result);
+	pthread_detach(thread);
 }
 
 static void test_cq_overflow_is_an_event(void **state)
@@ -384,6 +384,9 @@ static void test_fork(void **state)
 	pid_t pid;
 
 	(void)state;
+#ifdef __SANITIZE_THREAD__
+	skip(); /* it has no threads in a child of a threaded process */
+#endif
 	client_open(&c);
 	pid = fork();
 	if (pid == 0) {

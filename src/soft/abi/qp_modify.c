@@ -165,7 +165,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	soft_engine_lock(c->engine);
 	r = modify_locked(c, o, attr, mask);
 	if (!r && mask & IBV_QP_STATE)
-		__atomic_store_n(&qp->state, (enum ibv_qp_state)o->qp.state, __ATOMIC_RELAXED);
+		qp->state = attr->qp_state;
 	soft_engine_unlock(c->engine);
 	return -r;
 }
