@@ -265,6 +265,22 @@ static bool names(const char *const list[PP_KNOWN_NAMES], const struct pp_known 
 	return false;
 }
 
+static bool same_line(const struct pp_diagnosis *a, const struct pp_diagnosis *b)
+{
+	for (unsigned int i = 0; i < b->n_evidence; i++)
+		if (a->n_evidence && a->evidence[0]->line == b->evidence[i]->line)
+			return true;
+	return false;
+}
+
+/* A last resort where a narrower rule reads the same line, or another of them stands first. */
+static bool resorts(const struct pp_diagnosis *list, size_t i, size_t k)
+{
+	if (!list[k].known->last || i == k)
+		return false;
+	return same_line(&list[k], &list[i]) && (!list[i].known->last || i < k);
+}
+
 static int drop_beaten(struct pp_diagnosis *list, size_t *n)
 {
 	bool *beaten = calloc(*n + 1, sizeof(*beaten));
@@ -274,8 +290,9 @@ static int drop_beaten(struct pp_diagnosis *list, size_t *n)
 		return -ENOMEM;
 	for (size_t i = 0; i < *n; i++)
 		for (size_t k = 0; k < *n; k++)
-			beaten[k] |= i != k && list[i].certainty >= list[k].certainty &&
-				     names(list[i].known->beats, list[k].known);
+			beaten[k] |= resorts(list, i, k) ||
+				     (i != k && list[i].certainty >= list[k].certainty &&
+				      names(list[i].known->beats, list[k].known));
 	for (size_t i = 0; i < *n; i++)
 		if (!beaten[i])
 			list[kept++] = list[i];

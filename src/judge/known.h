@@ -48,6 +48,7 @@ struct pp_known {
 	unsigned int n_templates;
 	struct pp_range ranges[PP_RANGES]; /* of versions: each is a condition */
 	unsigned int n_ranges;
+	bool last; /* only where nothing else fits its lines */
 };
 
 struct pp_known_set {

@@ -33,6 +33,7 @@ const struct pp_known_key_info pp_known_keys[PP_KEYS] = {
 	[PP_KEY_HINTED] = {"hinted", false, false},
 	[PP_KEY_CONFIRMED] = {"confirmed", false, false},
 	[PP_KEY_BEATS] = {"beats", false, false},
+	[PP_KEY_LAST] = {"last", false, false},
 	[PP_KEY_FOLLOWS] = {"follows", false, false},
 	[PP_KEY_MATCH] = {"match", true, true},
 	[PP_KEY_WITH] = {"with", true, false},
@@ -92,8 +93,12 @@ static int take_certainty(const struct pp_known_section *p, enum pp_known_key ke
 static int take_certainties(const struct pp_known_section *p, struct pp_known *k,
 			    struct pp_error *err)
 {
+	const char *last = pp_known_get(p, PP_KEY_LAST);
 	int r = take_certainty(p, PP_KEY_ALONE, PP_POSSIBLE, &k->alone, err);
 
+	if (!r && last && strcmp(last, "yes") != 0)
+		r = bad_word("last", last, err);
+	k->last = last != NULL;
 	if (!r)
 		r = take_certainty(p, PP_KEY_HINTED, k->alone > PP_LIKELY ? k->alone : PP_LIKELY,
 				   &k->hinted, err);

@@ -609,6 +609,42 @@ static void test_measured(void **state)
 	done(&r);
 }
 
+/* A last resort speaks only of lines that nothing else reads. */
+static void test_last_resort(void **state)
+{
+	struct reading r;
+
+	explain(*state, "NCCL WARN NET/IB : an odd thing\n", NULL, &r);
+	assert_string_equal(first(&r), "area-nccl-net");
+	assert_int_equal(r.x.list[0].certainty, PP_POSSIBLE);
+	done(&r);
+	explain(*state, "NCCL WARN NET/IB : Got async event : port error\n", NULL, &r);
+	assert_null(find(&r, "area-nccl-net"));
+	done(&r);
+	explain(*state,
+		"NCCL INFO ok\nNCCL WARN Call to ibv_create_cq failed with error "
+		"Cannot allocate memory\n",
+		NULL, &r);
+	assert_string_equal(first(&r), "memlock-small");
+	assert_null(find(&r, "area-nccl-net"));
+	done(&r);
+}
+
+/* What counts is quoted, wherever it stands in the line. */
+static void test_long_line(void **state)
+{
+	static char text[4000];
+	struct reading r;
+
+	memset(text, 'x', sizeof(text));
+	(void)snprintf(text + 3000, 100, " ibv_reg_mr() failed: Bad address");
+	explain(*state, text, NULL, &r);
+	assert_string_equal(first(&r), "peermem-missing");
+	assert_non_null(strstr(r.x.list[0].evidence[0]->text, "ibv_reg_mr() failed"));
+	assert_memory_equal(r.x.list[0].evidence[0]->text, "... x", 5);
+	done(&r);
+}
+
 static void refuses(const char *text, const char *reason)
 {
 	struct pp_known_set *k = NULL;
@@ -635,6 +671,7 @@ static void test_bad_rules(void **state)
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = ncl > 2\n", "did you mean 'nccl'");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = nccl 2\n", "component >= version");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nversions = nccl < new\n", "is no version");
+	refuses("[a]\nkind = alarm\nmatch = \"x\"\nlast = no\n", "is no value of 'last'");
 	refuses("[a]\nmatch = \"x\"\n", "'title' is missing");
 	refuses("[a]\nkind = alarm\nmatch = \"x\"\nrequires = nvidia.loadde == no\n",
 		"did you mean 'nvidia.loaded'");
@@ -662,6 +699,8 @@ int main(void)
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_measured),
+		cmocka_unit_test(test_last_resort),
+		cmocka_unit_test(test_long_line),
 		cmocka_unit_test(test_bad_rules),
 	};
 
