@@ -631,7 +631,7 @@ static void test_last_resort(void **state)
 }
 
 /* What counts is quoted, wherever it stands in the line. */
-static void test_long_line(void **state)
+static void test_quoted_part(void **state)
 {
 	static char text[4000];
 	struct reading r;
@@ -700,7 +700,7 @@ int main(void)
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_last_resort),
-		cmocka_unit_test(test_long_line),
+		cmocka_unit_test(test_quoted_part),
 		cmocka_unit_test(test_bad_rules),
 	};
 
