@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "soft/engine/engine.h"
+#include "soft/engine/parts.h"
 #include "soft/qp/status.h"
 
 enum { BUFFER = 4 << 20, DEPTH = 64 };
@@ -332,6 +332,28 @@ static void forked(void **state)
 	end_close(&b);
 }
 
+/* Peers of a dead process may still send to its numbers when another takes its slot. */
+static void numbers_begin_anywhere(void **state)
+{
+	uint32_t first[8];
+	bool differ = false;
+
+	for (int i = 0; i < 8; i++) {
+		struct soft_qp_table t = {0};
+		struct soft_qp a = {0}, b = {0};
+
+		assert_int_equal(soft_qp_table_init(&t), 0);
+		assert_int_equal(soft_qp_table_add(&t, 0, NULL, &a), 0);
+		assert_int_equal(soft_qp_table_add(&t, 0, NULL, &b), 0);
+		assert_true(a.num >= 2 && a.num < SOFT_QP_INDEXES - 1);
+		assert_true(b.num == a.num + 1 || b.num == 2);
+		first[i] = a.num;
+		differ |= first[i] != first[0];
+		soft_qp_table_done(&t);
+	}
+	assert_true(differ);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,7 +361,7 @@ int main(void)
 		cmocka_unit_test(two_processes), cmocka_unit_test(dead_peer),
 		cmocka_unit_test(polled),	 cmocka_unit_test(polled_ipv6),
 		cmocka_unit_test(never_polled),	 cmocka_unit_test(to_itself),
-		cmocka_unit_test(forked),
+		cmocka_unit_test(forked),	 cmocka_unit_test(numbers_begin_anywhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Queue pairs by number. The low bits are an index that walks on, so that a number is not given
- * again soon: packets of a dead queue pair must not find a new one.
+ * again soon: packets of a dead queue pair must not find a new one. A process that takes the slot
+ * of a dead one begins anywhere, for the same reason.
  */
 #include "soft/engine/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "base/banned.h"
 
 /* 0 and 1 are the standard's management queue pairs, 0xffffff its multicast. */
 enum { FIRST_INDEX = 2, LAST_INDEX = SOFT_QP_INDEXES - 2 };
 
+static uint32_t first_index(void)
+{
+	uint16_t random = 0;
+
+	/* Without randomness numbers begin where they began before, and peers' retries end soon. */
+	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	return FIRST_INDEX + random % (LAST_INDEX - FIRST_INDEX + 1);
+}
+
 int soft_qp_table_init(struct soft_qp_table *t)
 {
 	/* calloc of this size is untouched memory: only pages in use cost anything. */
 	t->by_index = calloc(SOFT_QP_INDEXES, sizeof(*t->by_index));
 	t->wires = calloc(SOFT_QP_INDEXES, sizeof(*t->wires));
-	t->next = FIRST_INDEX;
+	t->next = first_index();
 	if (!t->by_index || !t->wires) {
 		soft_qp_table_done(t);
 		return -ENOMEM;
