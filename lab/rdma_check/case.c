@@ -143,14 +143,13 @@ static int pp_case_post(struct pp_end *end, const struct pp_case *now, unsigned 
 	unsigned char *local = inwards ? pp_half_in(end, qp) + pp_case_into(now)
 				       : pp_half_out(end, qp) + pp_case_from(now);
 	struct ibv_sge sge[2];
-	struct ibv_send_wr *bad,
-		wr = {
-			.wr_id = now->number << 8 | qp,
-			.sg_list = sge,
-			.num_sge = pp_case_gather(now, sge, local, now->size, end->mr->lkey),
-			.opcode = op->opcode,
-			.imm_data = op->traits & PP_IMM ? pp_case_imm(now, qp) : 0,
-		};
+	struct ibv_send_wr wr = {
+		.wr_id = now->number << 8 | qp,
+		.sg_list = sge,
+		.num_sge = pp_case_gather(now, sge, local, now->size, end->mr->lkey),
+		.opcode = op->opcode,
+		.imm_data = op->traits & PP_IMM ? pp_case_imm(now, qp) : 0,
+	};
 
 	if (!inwards && now->size <= PP_INLINE && now->number % 2)
 		wr.send_flags |= IBV_SEND_INLINE;
@@ -170,7 +169,7 @@ static int pp_case_post(struct pp_end *end, const struct pp_case *now, unsigned 
 		wr.wr.rdma.remote_addr = pp_case_target(end, now, qp);
 		wr.wr.rdma.rkey = pp_case_key(end, now);
 	}
-	return ibv_post_send(end->qp[qp], &wr, &bad);
+	return pp_post(end, qp, &wr);
 }
 
 static void pp_case_sent(const struct pp_end *end, const struct pp_case *now,
@@ -310,7 +309,7 @@ int pp_case_run(struct pp_end *end, int fd, const struct pp_case *now, bool requ
 	err = pp_talk_meet(fd);
 	for (unsigned int qp = 0; requester && qp < end->qps && !err && !verdict.text[0]; qp++)
 		if (pp_case_post(end, now, qp))
-			pp_verdict_say(&verdict, "qp %u: ibv_post_send refuses", qp);
+			pp_verdict_say(&verdict, "qp %u: the request is not accepted", qp);
 	if (!err && !verdict.text[0] && (requester || pp_op_receives(now->op)))
 		pp_case_poll(end, now, requester, &verdict);
 	err = err ? err : pp_case_tell(fd, &verdict);

@@ -61,6 +61,7 @@ struct pp_end {
 	size_t half, len;
 	unsigned int qps;
 	uint8_t port, gid_index;
+	bool calls;	  /* posts by ibv_wr_*() */
 	enum ibv_mtu mtu; /* the device's, then the smaller of both ends */
 	struct pp_address mine, far;
 };
@@ -87,6 +88,10 @@ int pp_end_reserve(struct pp_end *end, unsigned int qps, size_t largest);
 int pp_end_join(struct pp_end *end, int fd, enum ibv_qp_type type, uint32_t psn);
 void pp_end_part(struct pp_end *end);
 void pp_end_done(struct pp_end *end);
+
+/* post.c: how this end posts. */
+struct ibv_qp *pp_post_qp(const struct pp_end *end, const struct ibv_qp_init_attr *init);
+int pp_post(const struct pp_end *end, unsigned int qp, struct ibv_send_wr *wr);
 
 /* Runs what the plan says with this end as requester or responder; counts lines by kind. */
 struct pp_count {

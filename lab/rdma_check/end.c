@@ -150,7 +150,7 @@ int pp_end_join(struct pp_end *end, int fd, enum ibv_qp_type type, uint32_t psn)
 	int err = 0;
 
 	for (unsigned int i = 0; i < end->qps && !err; i++) {
-		end->qp[i] = ibv_create_qp(end->pd, &init);
+		end->qp[i] = pp_post_qp(end, &init);
 		if (!end->qp[i])
 			return -errno;
 		end->mine.qpn[i] = end->qp[i]->qp_num;

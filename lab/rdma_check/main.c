@@ -19,13 +19,15 @@ enum { PP_LIFE_S = 300, PP_MEMORY_MAX = 512 << 20, PP_ROUNDS_MAX = 1000 };
 struct pp_options {
 	const char *device, *host;
 	uint64_t gid, port, tcp;
+	bool calls;
 	struct pp_plan plan;
 };
 
 static const char pp_usage[] =
 	"usage: rdma_check [-d DEVICE] [-i PORT] [-g GID-INDEX] [-p TCP-PORT]\n"
-	"                  [-o OP,...] [-s SIZE,...] [-q QPS] [-n ROUNDS] [-S SEED] [HOST]\n"
-	"Without HOST the server, which takes ops, sizes and numbers from its client.\n";
+	"                  [-o OP,...] [-s SIZE,...] [-q QPS] [-n ROUNDS] [-S SEED] [-w] [HOST]\n"
+	"Without HOST the server, which takes ops, sizes and numbers from its client.\n"
+	"With -w this end posts by ibv_wr_*(), without by ibv_post_send().\n";
 
 /* Cuts the next word of a list off; NULL at its end. */
 static char *pp_next(char **list)
@@ -85,6 +87,9 @@ static int pp_option(struct pp_options *options, int letter, char *text)
 		return pp_parse_u64(text, 1, PP_ROUNDS_MAX, &plan->rounds);
 	case 'S':
 		return pp_parse_u64(text, 0, UINT64_MAX, &plan->seed);
+	case 'w':
+		options->calls = true;
+		return 0;
 	default:
 		return -EINVAL;
 	}
@@ -94,7 +99,7 @@ static int pp_options_parse(struct pp_options *options, int argc, char **argv)
 {
 	int letter;
 
-	while ((letter = getopt(argc, argv, "d:i:g:p:o:s:q:n:S:")) != -1)
+	while ((letter = getopt(argc, argv, "d:i:g:p:o:s:q:n:S:w")) != -1)
 		if (pp_option(options, letter, optarg)) {
 			fputs(pp_usage, stderr);
 			return -EINVAL;
@@ -171,6 +176,7 @@ int main(int argc, char **argv)
 		return 64;
 	alarm(PP_LIFE_S); /* every wait has its deadline; this one is for a device that hangs */
 	err = pp_end_open(&end, options.device, (uint8_t)options.port, (uint8_t)options.gid);
+	end.calls = options.calls;
 	if (err) {
 		status = pp_fail(options.device ? options.device : "the first device", err);
 	} else {

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs on the software device, two at a time, and judges of what they sent."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("PEERPATH_SHARED") or TOP.parent / "shared")
+
+# Index 0 is the IPv4 GID, 1 the IPv6 one. An unknown part makes programs post by ibv_post_send(),
+# ConnectX-5's by ibv_wr_*().
+LOOP = "name=soft0,address=127.0.0.1,address=::1"
+PART = ",vendor_id=0x2c9,vendor_part_id=4119"
+
+
+class Fault(Exception):
+    """What a test found."""
+
+
+def skip(reason):
+    """Ends the test: meson's exit status for one that could not be run."""
+    print(reason)
+    sys.exit(77)
+
+
+def need(*tools):
+    missing = [tool for tool in tools if not shutil.which(tool)]
+    if missing:
+        skip(f"not installed: {' '.join(missing)}")
+
+
+def not_sanitized():
+    if os.environ.get("PEERPATH_SANITIZED"):
+        skip("a program of the system cannot load a sanitizer's library; the plain build runs this")
+
+
+def on(peerpath, config, words):
+    """The command line that runs words on the software device."""
+    return [os.path.abspath(peerpath), "soft", "--config", config, "--", *map(str, words)]
+
+
+def port():
+    """A TCP port for the programs' own talk: another one for each call and for each running test."""
+    port.next += 1
+    return 20000 + (os.getpid() * 40 + port.next) % 12000
+
+
+port.next = 0
+
+
+def listening(number):
+    """As the kernel lists it: to connect would take the one connection that a server waits for."""
+    want = re.compile(rf":{number:04X} 0+:0000 0A")
+    return any(want.search(pathlib.Path(f"/proc/net/{table}").read_text(encoding="ascii"))
+               for table in ("tcp", "tcp6"))
+
+
+def pair(server, client, number, seconds=60, env=None):
+    """Runs server, and client when the server listens on TCP port number. Both results: (status, text)."""
+    env = {**os.environ, **(env or {})}
+    first = subprocess.Popen(server, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, env=env)
+    end = time.monotonic() + seconds
+    try:
+        while not listening(number) and first.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        second = subprocess.run(client, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, env=env, timeout=seconds, check=False)
+        if second.returncode:
+            time.sleep(0.2)  # a server that has lost its client may wait for ever
+            if first.poll() is None:
+                first.terminate()
+        said, _ = first.communicate(timeout=max(1, end - time.monotonic()))
+    except subprocess.TimeoutExpired as err:
+        first.kill()
+        said, _ = first.communicate()
+        raise Fault(f"no end after {seconds} s: {' '.join(map(str, err.cmd))}\n"
+                    f"{(err.output or b'').decode('utf-8', 'replace')[-2000:]}\n"
+                    f"server:\n{said.decode('utf-8', 'replace')[-2000:]}") from err
+    finally:
+        first.kill()
+        first.wait()
+    return ((first.returncode, said.decode("utf-8", "replace")),
+            (second.returncode, second.stdout.decode("utf-8", "replace")))
+
+
+def both_right(what, results):
+    """Status 0 of both, else Fault. The texts."""
+    (first, said), (second, answer) = results
+    if first or second:
+        raise Fault(f"{what}: server {first}, client {second}\n{said[-2000:]}\n{answer[-2000:]}")
+    return said, answer
+
+
+# rdma_check: 9 sizes of 5 ops, 3 atomics, 8 sizes (6 where the path MTU is 1024) of 2 UD ops, 7 ops
+# to be refused; both directions.
+CASES = {1024: 134, 4096: 142}
+
+
+def checked(what, text, mtu):
+    found = re.search(r"^(\d+) ok, 0 bad, \d+ skipped$", text, re.M)
+    if not found or int(found[1]) != CASES[mtu]:
+        raise Fault(f"{what}: not {CASES[mtu]} cases right\n{text[-3000:]}")
+
+
+def cases(table, only=()):
+    """Runs (name, function, arguments...); one line each. How many were wrong."""
+    faults = ran = 0
+    for name, function, *args in table:
+        if only and not any(word in name for word in only):
+            continue
+        ran += 1
+        start = time.monotonic()
+        try:
+            said = function(*args)
+        except Fault as err:
+            faults += 1
+            said = f"FAULT: {err}"
+        print(f"{'bad' if str(said).startswith('FAULT') else 'ok'} {name}, {time.monotonic() - start:.2f} s"
+              f"{': ' + said if said else ''}", flush=True)
+    print(f"{ran - faults} of {ran} cases right")
+    return 1 if faults or not ran else 0
