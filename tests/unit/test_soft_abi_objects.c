@@ -111,6 +111,48 @@ static void test_busy(void **state)
 	client_close(&c);
 }
 
+static void test_resize_cq(void **state)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+	struct ibv_recv_wr recv = {0}, *bad_recv;
+	struct ibv_qp_init_attr attr;
+	struct ibv_cq *sends;
+	struct ibv_qp *qp;
+	struct client c;
+
+	(void)state;
+	client_open(&c);
+	sends = ibv_create_cq(c.context, 8, NULL, NULL, 0);
+	attr = (struct ibv_qp_init_attr){.send_cq = sends,
+					 .recv_cq = c.cq,
+					 .cap = {.max_send_wr = 8, .max_recv_wr = 8},
+					 .qp_type = IBV_QPT_RC};
+	qp = ibv_create_qp(c.pd, &attr);
+	assert_non_null(qp);
+	client_to_init(qp);
+	client_connect(&c, qp, qp->qp_num);
+	for (recv.wr_id = 0; recv.wr_id < 5; recv.wr_id++)
+		assert_int_equal(ibv_post_recv(qp, &recv, &bad_recv), 0);
+	for (int i = 0; i < 5; i++) {
+		wr.send_flags = i == 4 ? IBV_SEND_SIGNALED : 0;
+		assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+	}
+	/* the last is acknowledged when all have been received */
+	assert_int_equal(client_wait(sends).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_resize_cq(c.cq, 4), EINVAL);
+	assert_int_equal(ibv_resize_cq(c.cq, 0), EINVAL);
+	assert_int_equal(ibv_resize_cq(c.cq, 1 << 30), EINVAL);
+	assert_int_equal(c.cq->cqe, 256);
+	assert_int_equal(ibv_resize_cq(c.cq, 5), 0);
+	assert_int_equal(c.cq->cqe, 5);
+	assert_int_equal(ibv_resize_cq(c.cq, 1000), 0);
+	for (uint64_t i = 0; i < 5; i++)
+		assert_int_equal(client_wait(c.cq).wr_id, i);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(sends), 0);
+	client_close(&c);
+}
+
 /* ── memory ── */
 
 static int reg_errno(struct ibv_pd *pd, void *at, size_t len, int access)
@@ -413,6 +455,7 @@ int main(void)
 		cmocka_unit_test(test_gids),
 		cmocka_unit_test(test_old_query_port_writes_48_bytes),
 		cmocka_unit_test(test_busy),
+		cmocka_unit_test(test_resize_cq),
 		cmocka_unit_test(test_host_memory),
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_rereg),

@@ -5,6 +5,7 @@
 #include "soft/abi/export.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -103,6 +104,8 @@ static void context_free(struct soft_context *c)
 		soft_engine_put(c->engine);
 	if (c->verbs.context.async_fd >= 0)
 		close(c->verbs.context.async_fd);
+	if (c->verbs.context.cmd_fd >= 0)
+		close(c->verbs.context.cmd_fd);
 	soft_events_unref(c->async);
 	pthread_mutex_destroy(&c->verbs.context.mutex);
 	pthread_mutex_destroy(&c->lock);
@@ -129,6 +132,13 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	fill_verbs(c);
 	c->verbs.context.async_fd = -1;
 	r = soft_events_new(&c->async, &c->verbs.context.async_fd);
+	if (!r) {
+		/* There is no command channel, but programs duplicate and pass on its descriptor.
+		 */
+		c->verbs.context.cmd_fd = fcntl(c->verbs.context.async_fd, F_DUPFD_CLOEXEC, 0);
+		if (c->verbs.context.cmd_fd < 0)
+			r = -errno;
+	}
 	if (!r)
 		r = soft_engine_get(soft_show_process, /* show_arg= */ NULL, &c->engine, &err);
 	if (!r) {

@@ -176,12 +176,22 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	return 0;
 }
 
-int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 {
-	/* What fits already is granted, as hardware grants more than asked for. */
-	if (cqe > 0 && cqe <= cq->cqe)
-		return 0;
-	return cqe <= 0 ? EINVAL : EOPNOTSUPP;
+	struct soft_cq_object *cq = soft_cq_of(ibv);
+	struct soft_context *c = soft_context_of(ibv->context);
+	int r;
+
+	if (soft_engine_inherited(c->engine))
+		return EIO;
+	if (cqe <= 0 || (uint32_t)cqe > c->device->config.limits.max_cqe)
+		return EINVAL;
+	soft_engine_lock(c->engine);
+	r = soft_cq_resize(&cq->queue, (uint32_t)cqe);
+	soft_engine_unlock(c->engine);
+	if (!r)
+		ibv->cqe = cqe;
+	return -r;
 }
 
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)

@@ -19,26 +19,35 @@
 /* What consumers get: all but the mark, which another thread may set at any time. */
 #define SHOWN_BYTES offsetof(struct soft_cqe, dead)
 
-int soft_cq_init(struct soft_cq *cq, uint32_t capacity)
+static int ring_new(uint32_t capacity, struct soft_cqe **ret, uint32_t *ret_mask)
 {
 	uint32_t slots = 1;
-	int rc;
 
 	if (capacity < 1 || capacity > SOFT_CQ_CAPACITY_MAX)
 		return -EINVAL;
 	while (slots < capacity)
 		slots <<= 1;
-	memset(cq, 0, sizeof(*cq));
-	cq->ring = calloc(slots, sizeof(*cq->ring));
-	if (!cq->ring)
+	*ret = calloc(slots, sizeof(**ret));
+	if (!*ret)
 		return -ENOMEM;
+	*ret_mask = slots - 1;
+	return 0;
+}
+
+int soft_cq_init(struct soft_cq *cq, uint32_t capacity)
+{
+	int rc;
+
+	memset(cq, 0, sizeof(*cq));
+	rc = ring_new(capacity, &cq->ring, &cq->mask);
+	if (rc)
+		return rc;
 	rc = pthread_mutex_init(&cq->consumer, NULL);
 	if (rc) {
 		free(cq->ring);
 		cq->ring = NULL;
 		return -rc;
 	}
-	cq->mask = slots - 1;
 	cq->capacity = capacity;
 	return 0;
 }
@@ -88,6 +97,31 @@ static bool make_room(struct soft_cq *cq, uint32_t produced)
 		consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
 	}
 	return produced - consumed < cq->capacity;
+}
+
+int soft_cq_resize(struct soft_cq *cq, uint32_t capacity)
+{
+	struct soft_cqe *ring = NULL, *old = NULL;
+	uint32_t mask = 0, produced, consumed;
+	int rc = ring_new(capacity, &ring, &mask);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&cq->consumer);
+	compact(cq, /* qp_num= */ 0, /* any= */ false);
+	produced = atomic_load_explicit(&cq->produced, memory_order_relaxed);
+	consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+	if (produced - consumed <= capacity) {
+		for (uint32_t at = consumed; at != produced; at++)
+			memcpy(&ring[at & mask], &cq->ring[at & cq->mask], SHOWN_BYTES);
+		old = cq->ring;
+		cq->ring = ring;
+		cq->mask = mask;
+		cq->capacity = capacity;
+	}
+	pthread_mutex_unlock(&cq->consumer);
+	free(old ? old : ring);
+	return old ? 0 : -EINVAL;
 }
 
 static void publish(struct soft_cq *cq, uint32_t produced, bool wakes)
