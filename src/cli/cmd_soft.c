@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/session.h"
 #include "cli/soft_show.h"
+#include "soft/config/config.h"
 #include "base/banned.h"
 
 /* The private directory with libibverbs.so.1: beside a program in its build tree, else where it is
@@ -58,6 +59,20 @@ static int set_library_path(const char *dir)
 	return r;
 }
 
+/* The library prints nothing: what is wrong with a description is said here. */
+static int check_config(const struct pp_args *args, const char *config)
+{
+	struct soft_config *devices = calloc(1, sizeof(*devices));
+	struct pp_error err = {0};
+	int r;
+
+	if (!devices)
+		return pp_complain(args, PP_EXIT_INTERNAL, "no memory");
+	r = soft_config_load(config ? config : getenv("PEERPATH_SOFT"), devices, &err);
+	free(devices);
+	return r ? pp_complain(args, PP_EXIT_INPUT, "the devices: %s", err.text) : 0;
+}
+
 static int run(const struct pp_args *args)
 {
 	size_t n = pp_args_operands(args);
@@ -73,6 +88,9 @@ static int run(const struct pp_args *args)
 			"the software device's libibverbs.so.1 is not in %s (%s); install it with "
 			"peerpath",
 			PEERPATH_SOFTDIR, strerror(-r));
+	r = check_config(args, config);
+	if (r)
+		return r;
 	argv = calloc(n + 1, sizeof(*argv));
 	if (!argv || set_library_path(dir) || (config && setenv("PEERPATH_SOFT", config, 1))) {
 		free(argv);
