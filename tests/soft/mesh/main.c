@@ -19,13 +19,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PATIENCE_S = 120, STEP_US = 5000, GO_ON = 20 };
 
 static struct mesh_board *board;
-static time_t deadline;
+static struct mesh_clock watch;
 
 static void start(unsigned int me)
 {
@@ -81,12 +80,9 @@ static bool reap(void)
 
 static void nap(const char *what)
 {
-	struct timespec t;
-
 	(void)usleep(STEP_US);
 	(void)reap();
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	if (t.tv_sec < deadline)
+	if (mesh_clock_s(&watch) < PATIENCE_S)
 		return;
 	printf("no end of waiting: %s\n", what);
 	kill_all();
@@ -245,7 +241,6 @@ int main(int argc, char **argv)
 				 .retry_cnt = 7,
 				 .wait = MESH_MIXED};
 	bool killing = false, holding = false;
-	struct timespec t;
 	uint64_t verified, sum;
 	int letter;
 
@@ -268,8 +263,6 @@ int main(int argc, char **argv)
 	if (killing)
 		board->plan.count = 0;
 	setvbuf(stdout, NULL, _IONBF, 0);
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	deadline = t.tv_sec + PATIENCE_S;
 	for (unsigned int i = 0; i < plan.members; i++) {
 		start(i);
 		/* Member 0 holds the port before all others. */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CQ_DEPTH = 1 << 16, AT_ONCE = 32, HANG_S = 40, NAP_US = 200, SPINS = 50 };
@@ -130,14 +129,6 @@ static bool all_over(struct mesh_member *m)
 	return true;
 }
 
-static time_t now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec;
-}
-
 static void stuck(struct mesh_member *m)
 {
 	for (unsigned int i = 0; i < m->num_lanes; i++) {
@@ -157,7 +148,8 @@ static void stuck(struct mesh_member *m)
 
 static void traffic(struct mesh_member *m)
 {
-	time_t last = now_s();
+	struct mesh_clock clock = {0};
+	int64_t last = 0, now;
 	unsigned int idle = 0;
 
 	while (!all_over(m)) {
@@ -168,10 +160,11 @@ static void traffic(struct mesh_member *m)
 		for (unsigned int i = 0; i < m->num_lanes; i++)
 			any |= mesh_lane_send(m, &m->lanes[i]);
 		any |= poll_all(m) > 0;
+		now = mesh_clock_s(&clock);
 		if (any) {
-			last = now_s();
+			last = now;
 			idle = 0;
-		} else if (now_s() - last > HANG_S) {
+		} else if (now - last > HANG_S) {
 			stuck(m);
 		} else {
 			rest(m, &idle);

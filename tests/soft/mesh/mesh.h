@@ -60,7 +60,7 @@ struct mesh_card {
 struct mesh_board {
 	struct mesh_plan plan;
 	_Atomic bool stop, hold; /* no more messages; members stay after their last */
-	_Atomic uint32_t dead; /* a bit a member */
+	_Atomic uint32_t dead;	 /* a bit a member */
 	struct mesh_card card[MESH_MEMBERS_MAX];
 	struct mesh_end end[MESH_MEMBERS_MAX][MESH_MEMBERS_MAX][MESH_LANES_MAX];
 };
@@ -83,6 +83,15 @@ struct mesh_message {
 	uint32_t imm;	      /* as the completion shows it */
 	bool in_line, hits, pieces;
 };
+
+/*
+ * Seconds in which this machine ran: one that was paused as a whole has given nobody the chance to
+ * go on.
+ */
+struct mesh_clock {
+	int64_t last, sum_ns;
+};
+int64_t mesh_clock_s(struct mesh_clock *clock);
 
 /* message.c */
 struct mesh_message mesh_message(const struct mesh_plan *plan, unsigned int from, unsigned int to,

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a message is, and its bytes. */
+/* What a message is, and its bytes; and how long is too long. */
 #include "mesh.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <time.h>
 
 enum { CLEAR = 0xc5 };
+
+int64_t mesh_clock_s(struct mesh_clock *clock)
+{
+	const int64_t most = 100000000;
+	struct timespec t;
+	int64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	if (clock->last)
+		clock->sum_ns += now - clock->last < most ? now - clock->last : most;
+	clock->last = now;
+	return clock->sum_ns / 1000000000;
+}
 
 /* splitmix64's finalizer over a sum. */
 uint64_t mesh_mix(uint64_t a, uint64_t b)
