@@ -348,6 +348,13 @@ void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const st
 	soft_link_send(wire->link, path, p, pieces, num_pieces);
 }
 
+/* A caller was here from @from to @to: is it in a loop? */
+static void note_caller(struct soft_engine *e, pp_ns from, pp_ns to)
+{
+	e->streak = from - e->polled < SOFT_POLL_GAP ? e->streak + 1 : 0;
+	e->polled = to;
+}
+
 void soft_engine_kick(struct soft_engine *e, struct soft_qp *qp)
 {
 	pp_ns before = e->next_deadline, now = pp_clock_monotonic();
@@ -357,6 +364,7 @@ void soft_engine_kick(struct soft_engine *e, struct soft_qp *qp)
 	qp->asked = 0;
 	soft_engine_ready(e, qp);
 	soft_engine_send_ready(e, now);
+	note_caller(e, now, pp_clock_monotonic());
 	/* The thread sleeps by the deadline that it knew. */
 	if (e->next_deadline != before && (!before || e->next_deadline < before) &&
 	    atomic_load(&e->mode) == SOFT_THREAD_WATCH)
@@ -368,8 +376,11 @@ void soft_engine_poll(struct soft_engine *e)
 	atomic_fetch_add_explicit(&e->polls, 1, memory_order_relaxed);
 	if (e->inherited || pthread_mutex_trylock(&e->lock))
 		return;
-	soft_engine_turn(e);
-	e->polled = e->turned;
+	/* A turn that moved much ends long after it began. */
+	if (soft_engine_turn(e))
+		note_caller(e, e->turned, pp_clock_monotonic());
+	else
+		note_caller(e, e->turned, e->turned);
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -377,8 +388,9 @@ void soft_engine_sleep(struct soft_engine *e)
 {
 	if (e->inherited)
 		return;
-	atomic_store_explicit(&e->polls_seen, atomic_load_explicit(&e->polls, memory_order_relaxed),
-			      memory_order_relaxed);
+	pthread_mutex_lock(&e->lock);
+	e->streak = 0;
+	pthread_mutex_unlock(&e->lock);
 	if (atomic_load(&e->mode) == SOFT_THREAD_TICK)
 		soft_engine_thread_wake(e);
 }

@@ -20,9 +20,14 @@ enum {
 	SOFT_RECEIVE_BUDGET = 256 * 1024,
 	SOFT_HELD_BYTES = 1024, /* of a turn after which acknowledges may be held back */
 	SOFT_REPLIES = 4,
+	SOFT_STREAM_BYTES = 16 * 1024, /* of a turn: a train, not a short message */
 	SOFT_SLOT_TURNS = 8,	       /* the slot is looked at every so many turns */
 	SOFT_PUMP_BUDGET = 240 * 1024, /* four whole trains of 15 packets */
 };
+
+/* Longer than the round of a polling loop, ns; who waits on memory between polls makes longer ones.
+ */
+#define SOFT_POLL_GAP ((pp_ns)5000)
 
 struct soft_wire {
 	struct soft_engine *engine;
@@ -67,9 +72,12 @@ struct soft_engine {
 	struct soft_engine_window *windows[SOFT_WINDOW_BUCKETS];
 	struct soft_wire *wires;
 	struct soft_qp *ready_head, *ready_tail;
-	pp_ns held_until; /* acknowledges wait for a reply that they may go with; 0: none does */
-	pp_ns turned, polled; /* last turn of anybody, of a caller that polled */
-	pp_ns next_deadline;  /* no queue pair wants time before; 0: none does */
+	pp_ns held_until;    /* acknowledges wait for a reply that they may go with; 0: none does */
+	pp_ns streamed;	     /* last turn that took a train: more is likely to follow at once */
+	pp_ns turned;	     /* when the last turn of anybody began */
+	pp_ns polled;	     /* when a caller last ended a turn or a post */
+	unsigned int streak; /* of those that followed each other without a gap */
+	pp_ns next_deadline; /* no queue pair wants time before; 0: none does */
 	unsigned int turns;
 	bool slot_busy; /* something was handed on to us lately */
 
@@ -79,9 +87,8 @@ struct soft_engine {
 	soft_engine_show *show;
 	void *show_arg;
 	_Atomic bool stop;
-	_Atomic int mode;	     /* enum soft_thread_mode */
-	_Atomic uint64_t polls;	     /* by callers that found nothing */
-	_Atomic uint64_t polls_seen; /* by the thread */
+	_Atomic int mode;	/* enum soft_thread_mode */
+	_Atomic uint64_t polls; /* by callers, whether or not they got the lock */
 };
 
 /* table.c */

@@ -2,8 +2,9 @@
 /*
  * The engine's thread: progress for callers that do not poll, timers, and answers to `soft show`.
  *
- * It never spins. Beside callers that poll it looks in once a tick, and watches the sockets again
- * as soon as they stop. Signals are the application's: all are blocked here.
+ * It sleeps whenever nothing is under way. Beside callers that poll it looks in once a tick, and
+ * watches the sockets again as soon as they stop. Signals are the application's: all are blocked
+ * here.
  */
 #include "soft/engine/parts.h"
 
@@ -17,14 +18,13 @@
 
 #include "base/banned.h"
 
-static const pp_ns POLL_GAP = 20000; /* longer than any polling loop's round */
+static const pp_ns STREAM_GAP = 30000; /* longer than the sender of a train needs for the next */
 
 enum {
 	TICK_NS = 1000000,
 	WATCHED_ALWAYS = 2,
-	/* Fewer polls in a tick are somebody draining a queue before sleeping, not a polling loop.
-	 */
-	POLLS_OF_A_LOOP = 32,
+	POLLS_OF_A_LOOP = 8,
+	MISSES_MAX = 3,
 	FDS_MAX = 2 + 1 + 64,
 	STACK_BYTES = 256 * 1024,
 };
@@ -34,13 +34,9 @@ enum {
  * on memory between polls, is not: its packets must not wait for a tick. @during: polls that failed
  * beside our turn.
  */
-static bool callers_poll(struct soft_engine *e, uint64_t during)
+static bool callers_poll(const struct soft_engine *e, uint64_t during)
 {
-	uint64_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
-	uint64_t seen = atomic_exchange_explicit(&e->polls_seen, polls, memory_order_relaxed);
-
-	return polls > seen && polls - seen > POLLS_OF_A_LOOP &&
-	       (during || pp_clock_monotonic() - e->polled < POLL_GAP);
+	return e->streak >= POLLS_OF_A_LOOP && (during || e->turned - e->polled < SOFT_POLL_GAP);
 }
 
 /* Until the earliest of what waits for time; false: nothing does. */
@@ -75,33 +71,72 @@ static unsigned int watch_list(struct soft_engine *e, struct pollfd *fds)
 	return n;
 }
 
+/*
+ * Is another turn due before any sleep? When somebody stopped for its budget; and for a moment
+ * after a train, whose sender would else pay for a wake-up with every one.
+ */
+static bool goes_on(const struct soft_engine *e, bool moved)
+{
+	return (moved && e->ready_head && !e->held_until) || e->turned - e->streamed < STREAM_GAP;
+}
+
+/*
+ * Beside callers that poll, a busy lock is a good sign: who would wait for it makes every unlock of
+ * theirs a system call. But not for ever: it may be busy with posts alone.
+ */
+static bool enter(struct soft_engine *e, unsigned int *missed)
+{
+	if (atomic_load(&e->mode) == SOFT_THREAD_TICK && (*missed)++ < MISSES_MAX) {
+		if (pthread_mutex_trylock(&e->lock))
+			return false;
+	} else {
+		pthread_mutex_lock(&e->lock);
+	}
+	*missed = 0;
+	return true;
+}
+
+/* One turn; then what to sleep on, and for how long: false, until something comes. */
+static bool look(struct soft_engine *e, struct pollfd *fds, unsigned int *ret_n,
+		 struct timespec *ret_wait)
+{
+	uint64_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
+	bool moved = soft_engine_turn(e), limited;
+
+	polls = atomic_load_explicit(&e->polls, memory_order_relaxed) - polls;
+	if (callers_poll(e, polls)) {
+		atomic_store(&e->mode, SOFT_THREAD_TICK);
+		*ret_n = WATCHED_ALWAYS;
+		return true;
+	}
+	atomic_store(&e->mode, SOFT_THREAD_WATCH);
+	*ret_n = watch_list(e, fds);
+	limited = time_left(e, ret_wait);
+	if (goes_on(e, moved)) {
+		*ret_wait = (struct timespec){0};
+		limited = true;
+	}
+	return limited;
+}
+
 static void *run(void *arg)
 {
 	struct soft_engine *e = arg;
 	struct pollfd fds[FDS_MAX];
-	uint64_t drained, polls;
+	unsigned int missed = 0;
+	uint64_t drained;
 
 	fds[0] = (struct pollfd){.fd = e->wake_fd, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = e->show_fd, .events = POLLIN}; /* -1 is ignored */
 	while (!atomic_load(&e->stop)) {
 		struct timespec wait = {.tv_nsec = TICK_NS};
-		bool tick, limited, moved;
-		unsigned int n;
+		unsigned int n = WATCHED_ALWAYS;
+		bool limited = true;
 
-		pthread_mutex_lock(&e->lock);
-		polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
-		moved = soft_engine_turn(e);
-		tick = callers_poll(e,
-				    atomic_load_explicit(&e->polls, memory_order_relaxed) - polls);
-		atomic_store(&e->mode, tick ? SOFT_THREAD_TICK : SOFT_THREAD_WATCH);
-		n = tick ? WATCHED_ALWAYS : watch_list(e, fds);
-		limited = tick || time_left(e, &wait);
-		/* Who stopped for its budget goes on at once; what came in meanwhile ends the wait.
-		 */
-		if (!tick && moved && e->ready_head && !e->held_until)
-			wait = (struct timespec){0}, limited = true;
-		pthread_mutex_unlock(&e->lock);
-
+		if (enter(e, &missed)) {
+			limited = look(e, fds, &n, &wait);
+			pthread_mutex_unlock(&e->lock);
+		}
 		if (ppoll(fds, n, limited ? &wait : NULL, NULL) <= 0)
 			continue;
 		if (fds[0].revents && read(e->wake_fd, &drained, sizeof(drained)) < 0 &&

@@ -166,6 +166,8 @@ bool soft_engine_turn(struct soft_engine *e)
 		e->slot_busy = n > 0;
 		received += n;
 	}
+	if (in.bytes >= SOFT_STREAM_BYTES)
+		e->streamed = in.now;
 	tick(e, in.now);
 	if (e->ready_head && !hold(e, &in))
 		soft_engine_send_ready(e, in.now);

@@ -96,6 +96,7 @@ struct soft_requester {
 	uint32_t wr_psn;	   /* first one of the next work request */
 	uint32_t send_wr;	   /* running count of the work request that send_psn lies in */
 	uint32_t read_chunk;	   /* packets that one READ request asks for at most */
+	uint32_t read_open;	   /* bytes that all READ requests under way may ask for */
 	uint32_t reads_open;	   /* READ requests and atomics under way */
 	uint32_t read_bytes;	   /* that READ requests under way ask for */
 	uint32_t unasked;	   /* bytes sent since an acknowledge was asked for */

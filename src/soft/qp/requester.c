@@ -45,11 +45,22 @@ void soft_requester_reset(struct soft_qp *qp)
 void soft_requester_start(struct soft_qp *qp)
 {
 	struct soft_requester *req = &qp->req;
-	uint32_t chunk = qp->attr.max_rd_atomic > 1 ? SOFT_READ_CHUNK : SOFT_READ_CHUNK_LONE;
+	uint32_t chunk;
 
 	begin_at(qp, qp->attr.sq_psn & SOFT_PSN_MASK);
 	req->retries_left = qp->attr.retry_cnt;
 	req->rnr_left = qp->attr.rnr_retry;
+	/*
+	 * Responses come to our own socket, which other queue pairs share. Its size is not known
+	 * here, but the window was made for a peer's like it.
+	 */
+	req->read_open = SOFT_READ_OPEN_MIN;
+	if (qp->window->limit_max / 8 > req->read_open)
+		req->read_open = qp->window->limit_max / 8 < SOFT_READ_OPEN_MAX
+					 ? (uint32_t)(qp->window->limit_max / 8)
+					 : SOFT_READ_OPEN_MAX;
+	/* One request may be open or several: then one is answered while the next travels. */
+	chunk = qp->attr.max_rd_atomic > 1 ? req->read_open / 3 : req->read_open / 3 * 2;
 	req->read_chunk = chunk > qp->attr.mtu ? chunk / qp->attr.mtu : 1;
 }
 

@@ -12,11 +12,10 @@ enum {
 	/* What a packet costs a receiving socket beyond its payload: headers, and a share of what
 	 * the kernel charges for keeping it. */
 	SOFT_PACKET_COST = 256,
-	SOFT_ACK_EVERY = 32 * 1024,	  /* bytes of a train between acknowledges */
-	SOFT_READ_CHUNK = 32 * 1024,	  /* that one READ request asks for at most */
-	SOFT_READ_CHUNK_LONE = 64 * 1024, /* the same, when only one may be open */
-	SOFT_READ_OPEN = 96 * 1024,	  /* that all of a QP ask for */
-	SOFT_BACKOFF_MAX = 7,		  /* doublings of the early interval */
+	SOFT_ACK_EVERY = 128 * 1024, /* most bytes of a train between acknowledges */
+	SOFT_READ_OPEN_MIN = 96 * 1024,
+	SOFT_READ_OPEN_MAX = 512 * 1024,
+	SOFT_BACKOFF_MAX = 7, /* doublings of the early interval */
 };
 
 static inline bool soft_requester_live(const struct soft_qp *qp)

@@ -99,7 +99,7 @@ static enum may may_send(const struct soft_qp *qp, const struct soft_send_wr *wr
 	if (wr->opcode == SOFT_WR_READ && req->read_bytes) {
 		uint32_t chunk = req->read_chunk * qp->attr.mtu;
 
-		if (req->read_bytes + chunk > SOFT_READ_OPEN)
+		if (req->read_bytes + chunk > req->read_open)
 			return MAY_AFTER_ANSWER;
 	}
 	/* Of a READ the first response counts: were all of them to fit, short packets of others
@@ -186,6 +186,14 @@ static void send_read(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t inde
 	count_sent(qp, wr, index, end - index, now);
 }
 
+/* Often enough that what the window holds is asked about several times. */
+static uint64_t ack_every(const struct soft_qp *qp)
+{
+	uint64_t part = qp->window->limit / 8;
+
+	return part < SOFT_ACK_EVERY ? part : SOFT_ACK_EVERY;
+}
+
 static void send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index, size_t budget,
 		      pp_ns now)
 {
@@ -219,7 +227,7 @@ static void send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t inde
 	req->unasked += (uint32_t)cost;
 	/* Whatever stops the train, its end asks: nothing under way waits for an acknowledge that
 	 * nobody asked for. */
-	p.ack_request = last || req->unasked >= SOFT_ACK_EVERY || cost >= budget || req->probing ||
+	p.ack_request = last || req->unasked >= ack_every(qp) || cost >= budget || req->probing ||
 			!soft_window_open(qp->window, qp->attr.mtu + SOFT_PACKET_COST);
 	if (p.ack_request) {
 		req->unasked = 0;
