@@ -654,6 +654,8 @@ static void test_datagram_and_answer(void **state)
 		assert_int_equal(got.byte_len, 640);
 		assert_int_equal(got.src_qp, a->qp_num);
 		assert_int_equal(got.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
+		/* kind of the packet as mlx5 says it: UDP, and IPv4 or IPv6 */
+		assert_int_equal(got.sl, to.grh.sgid_index ? 0x9 : 0xa);
 		assert_int_equal(be32toh(got.imm_data), 4711);
 		assert_memory_equal(p.dst + 40, p.src, 600);
 		/* the way back, from the header that came before the bytes */

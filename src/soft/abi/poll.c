@@ -24,6 +24,7 @@ static void show(const struct soft_cqe *from, struct ibv_wc *to)
 		.qp_num = from->qp_num,
 		.src_qp = from->src_qp,
 		.wc_flags = from->flags,
+		.sl = from->sl,
 	};
 }
 
@@ -139,7 +140,12 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	return soft_cq_of_ex(ex)->current->flags;
 }
 
-/* LIDs and service levels are InfiniBand's; Ethernet has none. */
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return soft_cq_of_ex(ex)->current->sl;
+}
+
+/* LIDs are InfiniBand's; Ethernet has none. */
 static uint32_t read_zero_32(struct ibv_cq_ex *ex)
 {
 	(void)ex;
@@ -195,7 +201,7 @@ void soft_cq_ex_fill(struct soft_cq_object *cq, uint64_t wc_flags)
 	if (wc_flags & IBV_WC_EX_WITH_SLID)
 		ex->read_slid = read_zero_32;
 	if (wc_flags & IBV_WC_EX_WITH_SL)
-		ex->read_sl = read_zero_8;
+		ex->read_sl = read_sl;
 	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
 		ex->read_dlid_path_bits = read_zero_8;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)

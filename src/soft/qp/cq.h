@@ -24,6 +24,7 @@ struct soft_cqe {
 	uint32_t qp_num, src_qp;
 	uint32_t flags;
 	uint64_t timestamp_ns; /* CLOCK_REALTIME is not used: monotonic */
+	uint8_t sl;	       /* of a datagram: enum soft_packet_type */
 	bool solicited;	       /* asks for a solicited event; not shown */
 	_Atomic bool dead;     /* its QP was destroyed: skipped by consumers, never copied out */
 };

@@ -175,6 +175,7 @@ void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 		.byte_len = GRH_BYTES + p->payload_bytes,
 		.src_qp = p->src_qp,
 		.flags = SOFT_WC_GRH,
+		.sl = soft_gid_is_ipv4(&from->flow.dst) ? SOFT_PACKET_IPV4 : SOFT_PACKET_IPV6,
 		.solicited = p->solicited,
 	};
 	uint8_t grh[GRH_BYTES];

@@ -42,4 +42,10 @@ enum {
 	SOFT_WC_WITH_INV = 1 << 3,
 };
 
+/*
+ * What kind of packet brought a datagram, in the place of the service level that Ethernet has not
+ * (annex A17.4.5.1 wants it said; these are mlx5's numbers, which UCX goes by).
+ */
+enum soft_packet_type { SOFT_PACKET_IPV6 = 0x9, SOFT_PACKET_IPV4 = 0xa };
+
 #endif
