@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
+#include "cli/soft_preload.h"
 #include "cli/soft_show.h"
 #include "soft/config/config.h"
 #include "base/banned.h"
@@ -60,28 +60,6 @@ static int set_library_path(const char *dir)
 	return r;
 }
 
-/* Files that programs look at beside verbs: src/soft/preload. Without it they see fewer devices. */
-static int set_preload(const char *dir, const struct soft_config *devices)
-{
-	struct pp_buf PP_AUTO_BUF names = PP_BUF(4096), preload = PP_BUF(1 << 16);
-	const char *old = getenv("LD_PRELOAD");
-
-	pp_buf_printf(&preload, "%s/../preload/libpeerpath-soft-node.so", dir);
-	if (preload.failed || access(pp_buf_text(&preload), R_OK))
-		return 0;
-	if (old && *old)
-		pp_buf_printf(&preload, ":%s", old);
-	for (unsigned int i = 0; i < devices->num_devices; i++)
-		pp_buf_printf(&names, "%s%s:%u", i ? "," : "", devices->devices[i].name,
-			      devices->devices[i].num_gids);
-	if (names.failed || preload.failed)
-		return -ENOMEM;
-	return setenv("LD_PRELOAD", pp_buf_text(&preload), 1) ||
-			       setenv("PEERPATH_SOFT_DEVICES", pp_buf_text(&names), 1)
-		       ? -ENOMEM
-		       : 0;
-}
-
 /* The library prints nothing: what is wrong with a description is said here. */
 static int set_devices(const struct pp_args *args, const char *config, const char *dir)
 {
@@ -92,7 +70,7 @@ static int set_devices(const struct pp_args *args, const char *config, const cha
 	if (!devices)
 		return pp_complain(args, PP_EXIT_INTERNAL, "no memory");
 	r = soft_config_load(config ? config : getenv("PEERPATH_SOFT"), devices, &err);
-	none = r ? 0 : set_preload(dir, devices);
+	none = r ? 0 : pp_soft_preload(dir, devices, pp_args_operand(args, 0));
 	free(devices);
 	if (r)
 		return pp_complain(args, PP_EXIT_INPUT, "the devices: %s", err.text);

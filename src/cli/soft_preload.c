@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/soft_preload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/banned.h"
+
+enum { PROGRAM_BYTES_MAX = 1 << 28 };
+
+/* Opens @program where execvp() would take it from, or -1. */
+static int open_program(const char *program)
+{
+	const char *path = getenv("PATH"), *end;
+
+	if (strchr(program, '/') || !path)
+		return open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	for (;; path = end + 1) {
+		struct pp_buf PP_AUTO_BUF file = PP_BUF(PATH_MAX);
+
+		end = strchrnul(path, ':');
+		pp_buf_printf(&file, "%.*s/%s", (int)(end - path), path, program);
+		if (!file.failed && !access(pp_buf_text(&file), X_OK))
+			return open(pp_buf_text(&file), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (!*end)
+			return -1;
+	}
+}
+
+/* Is it linked with a runtime that refuses to come second? Its name stands in the file. */
+static bool brings_sanitizer(const char *program)
+{
+	static const char *const runtimes[] = {"libasan.so", "libtsan.so", "libclang_rt.asan",
+					       "libclang_rt.tsan"};
+	PP_AUTO_CLOSE int fd = open_program(program);
+	bool found = false;
+	struct stat st;
+	void *text;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    st.st_size > PROGRAM_BYTES_MAX)
+		return false;
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (text == MAP_FAILED)
+		return false;
+	for (size_t i = 0; i < PP_ARRAY_LEN(runtimes) && !found; i++)
+		found = memmem(text, (size_t)st.st_size, runtimes[i], strlen(runtimes[i]));
+	(void)munmap(text, (size_t)st.st_size);
+	return found;
+}
+
+int pp_soft_preload(const char *dir, const struct soft_config *devices, const char *program)
+{
+	struct pp_buf PP_AUTO_BUF names = PP_BUF(4096);
+	struct pp_buf PP_AUTO_BUF library = PP_BUF(PATH_MAX);
+	struct pp_buf PP_AUTO_BUF preload = PP_BUF(1 << 16);
+	const char *old = getenv("LD_PRELOAD");
+
+	pp_buf_printf(&library, "%s/../preload/libpeerpath-soft-node.so", dir);
+	if (library.failed || access(pp_buf_text(&library), R_OK) || brings_sanitizer(program))
+		return 0;
+	/* The user's list stays in front: a sanitizer's runtime in it must be the first. */
+	pp_buf_printf(&preload, "%s%s%s", old ? old : "", old && *old ? ":" : "",
+		      pp_buf_text(&library));
+	for (unsigned int i = 0; i < devices->num_devices; i++)
+		pp_buf_printf(&names, "%s%s:%u", i ? "," : "", devices->devices[i].name,
+			      devices->devices[i].num_gids);
+	if (names.failed || preload.failed)
+		return -ENOMEM;
+	return setenv("LD_PRELOAD", pp_buf_text(&preload), 1) ||
+			       setenv("PEERPATH_SOFT_DEVICES", pp_buf_text(&names), 1)
+		       ? -ENOMEM
+		       : 0;
+}
