@@ -4,10 +4,12 @@
 
 usage: soft.py PEERPATH [--rounds N] [--quick]
 
-Two processes on loopback, ICRC on; what the peer does and what the device does alternate, N rounds;
-medians. CPU seconds are both processes' together. ib_write_lat's receiver polls memory and never the
-library (the hard case: a thread must be woken); ucx_perftest over rc_verbs polls.
-Needs perftest and ucx_perftest. Exit 1 below the bounds of BOUNDS (ratios, not times).
+Two processes on loopback, one a processor, ICRC on, in a network namespace of their own where that is allowed;
+what the peer does and what the device does alternate, N rounds; medians. The device is measured by perftest's
+ib_write_bw and ib_write_lat, whose receiver polls memory and never the library: a thread must be woken. The peer
+is measured twice: UCX as applications use it (ucp_put_bw, ucp_put_lat) and its bare TCP transport (put_bw with zcopy,
+am_lat), which is its best. CPU seconds are both processes' together, start-up included.
+Needs perftest, ucx_perftest and idle (tests/soft). Exit 1 outside the bounds, which are ratios to ucp.
 """
 import argparse
 import os
@@ -25,26 +27,27 @@ PORT = [25000 + os.getpid() % 20000]
 
 
 def pair(server, client, env):
-    """Client's output, CPU seconds of both, and the larger resident memory in MiB."""
+    """The client's output; both have ended."""
     env = {**os.environ, **env}
-    first = subprocess.Popen(server, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    first = subprocess.Popen(["taskset", "-c", "0", *server], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, env=env)
     time.sleep(0.4)
-    second = subprocess.Popen(client, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, text=True)
     try:
-        out, _ = second.communicate(timeout=120)
+        done = subprocess.run(["taskset", "-c", "1", *client], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env=env, text=True, timeout=120, check=False)
+        if done.returncode == 0:
+            first.wait(timeout=20)
     finally:
-        second.kill()
-    _, status, used = os.wait4(first.pid, 0) if second.returncode == 0 else (0, 0, None)
-    first.kill()
-    if second.returncode or used is None:
-        sys.exit(f"{' '.join(client)}: exit {second.returncode}\n{out[-1500:]}")
-    # communicate() waited: the client's usage is in the children's sum, taken as a difference
-    return out, used
+        first.kill()
+        first.wait()
+    if done.returncode:
+        sys.exit(f"{' '.join(client)}: exit {done.returncode}\n{done.stdout[-1500:]}")
+    return done.stdout
 
 
 def run(server, client, env):
     before = os.times()
-    out, _ = pair(server, client, env)
+    out = pair(server, client, env)
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return out, cpu
@@ -56,12 +59,15 @@ def soft(peerpath, tool, *args):
     return run(base, [*base, "127.0.0.1"], {})
 
 
-def ucx(test, size, n, prefix=(), env=None):
+TCP = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}
+BARE = ("-x", "tcp", "-d", "lo")
+
+
+def ucx(test, size, n, more=(), prefix=(), env=None):
     PORT[0] += 1
     base = [*prefix, "ucx_perftest", "-p", str(PORT[0])]
-    env = env or {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}
-    return run(base, [*base, "127.0.0.1", "-t", test, "-s", str(size), "-n", str(n), "-w", "100", "-f"],
-               {**env, "UCX_WARN_UNUSED_ENV_VARS": "n"})
+    return run(base, [*base, "127.0.0.1", "-t", test, "-s", str(size), "-n", str(n), "-w", "100", "-f", *more],
+               {"UCX_WARN_UNUSED_ENV_VARS": "n", **(env or {})})
 
 
 def ucx_row(out):
@@ -74,7 +80,7 @@ def ucx_row(out):
 
 
 def perftest_bw(out):
-    row = re.findall(r"^ *\d+ +\d+ +[\d.]+ +([\d.]+) +[\d.]+ *$", out, re.M)
+    row = re.findall(r"^\s*\d+\s+\d+\s+[\d.]+\s+([\d.]+)\s+[\d.]+\s*$", out, re.M)
     return float(row[-1])  # MiB/s, average
 
 
@@ -84,19 +90,42 @@ def perftest_lat(out):
 
 
 class Series:
+    """What was measured in each round: ours, UCX as used, its bare transport."""
+
     def __init__(self):
-        self.ours, self.peers = [], []
+        self.ours, self.ucp, self.bare = [], [], []
 
-    def ratio(self):
-        return statistics.median(self.ours) / statistics.median(self.peers)
+    def row(self, name, bound=""):
+        ours, ucp, bare = (statistics.median(x) for x in (self.ours, self.ucp, self.bare))
+        print(f"{name:36} {ours:9.2f} {ucp:9.2f} {bare:9.2f} {ours / ucp:6.2f} {ours / bare:6.2f}  {bound}")
+        return ours / ucp
 
 
-def bandwidth(peerpath, size, total):
-    n = total // size
-    out, cpu = ucx("ucp_put_bw", size, n)
-    peer, peer_cpu = ucx_row(out)[1], cpu / (total / 1e9)
-    out, cpu = soft(peerpath, "ib_write_bw", "-s", str(size), "-n", str(n))
-    return peer, peer_cpu, perftest_bw(out), cpu / (total / 1e9)
+def bandwidth(peerpath, size, total, speed, cpu):
+    n, gb = total // size, total / 1e9
+    for test, more, env, into, used in (("ucp_put_bw", (), TCP, speed.ucp, cpu.ucp),
+                                        ("put_bw", (*BARE, "-D", "zcopy"), {}, speed.bare, cpu.bare)):
+        out, seconds = ucx(test, size, n, more, env=env)
+        into.append(ucx_row(out)[1])
+        used.append(seconds / gb)
+    out, seconds = soft(peerpath, "ib_write_bw", "-s", str(size), "-n", str(n))
+    speed.ours.append(perftest_bw(out))
+    cpu.ours.append(seconds / gb)
+
+
+def latency(peerpath, series):
+    ucp = ucx_row(ucx("ucp_put_lat", 8, 20000, env=TCP)[0])[0]
+    bare = ucx_row(ucx("am_lat", 8, 20000, (*BARE, "-D", "short"))[0])[0]
+    for tool, s in series.items():
+        s.ours.append(perftest_lat(soft(peerpath, tool, "-s", "8", "-n", "20000")[0]))
+        s.ucp.append(ucp)
+        s.bare.append(bare)
+
+
+def idle(peerpath, program):
+    done = subprocess.run([peerpath, "soft", "-c", CONFIG, "--", program, "1000", "2"], capture_output=True,
+                          text=True, check=True)
+    print(done.stdout.strip().replace("\n", ", "), "(1000 idle RC queue pairs; bounds 24 MiB without them, 64 KiB, 0)")
 
 
 def main():
@@ -104,43 +133,32 @@ def main():
     parser.add_argument("peerpath")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a quarter of the bytes")
+    parser.add_argument("--idle", help="the program tests/soft/idle: measures memory and CPU of idle queue pairs too")
     args = parser.parse_args()
-    for tool in ("ib_write_bw", "ucx_perftest"):
+    for tool in ("ib_write_bw", "ucx_perftest", "taskset"):
         if not shutil.which(tool):
             sys.exit(f"{tool} is not installed")
+    if os.environ.get("PEERPATH_PERF_APART") is None and os.geteuid() == 0:
+        os.environ["PEERPATH_PERF_APART"] = "1"
+        os.execvp("unshare", ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable,
+                              *sys.argv])
     total = (1 << 30) if args.quick else (4 << 30)
-    bw = {size: Series() for size in SIZES}
+    speed = {size: Series() for size in SIZES}
     cpu = {size: Series() for size in SIZES}
-    lat = {"ib_write_lat": Series(), "ucx_perftest rc_verbs": Series()}
-    rc = {"UCX_TLS": "rc_verbs", "UCX_NET_DEVICES": f"{DEVICE}:1", "UCX_IB_GID_INDEX": GID}
+    lat = {"ib_write_lat": Series(), "ib_send_lat": Series()}
     for _ in range(args.rounds):
         for size in SIZES:
-            peer, peer_cpu, ours, our_cpu = bandwidth(args.peerpath, size, total)
-            bw[size].peers.append(peer)
-            bw[size].ours.append(ours)
-            cpu[size].peers.append(peer_cpu)
-            cpu[size].ours.append(our_cpu)
-        peer = ucx_row(ucx("ucp_put_lat", 8, 50000)[0])[0]
-        out, _ = soft(args.peerpath, "ib_write_lat", "-s", "8", "-n", "20000")
-        lat["ib_write_lat"].ours.append(perftest_lat(out))
-        lat["ib_write_lat"].peers.append(peer)
-        out, _ = ucx("ucp_put_lat", 8, 50000, (args.peerpath, "soft", "-c", CONFIG, "--"), rc)
-        lat["ucx_perftest rc_verbs"].ours.append(ucx_row(out)[0])
-        lat["ucx_perftest rc_verbs"].peers.append(peer)
+            bandwidth(args.peerpath, size, total, speed[size], cpu[size])
+        latency(args.peerpath, lat)
     bad = False
-    print(f"{'':34} {'device':>9} {'UCX tcp':>9} {'ratio':>6}   bound")
+    print(f"{'':36} {'device':>9} {'UCX ucp':>9} {'UCX bare':>9} {'/ucp':>6} {'/bare':>6}")
     for size in SIZES:
-        s = bw[size]
-        bad |= s.ratio() < 0.6
-        print(f"RC WRITE {size >> 10:5} KiB, MiB/s            {statistics.median(s.ours):9.0f} "
-              f"{statistics.median(s.peers):9.0f} {s.ratio():6.2f}   >= 0.6")
-        s = cpu[size]
-        print(f"RC WRITE {size >> 10:5} KiB, CPU s/GB         {statistics.median(s.ours):9.2f} "
-              f"{statistics.median(s.peers):9.2f} {s.ratio():6.2f}")
+        bad |= speed[size].row(f"RC WRITE {size >> 10} KiB, MiB/s", ">= 0.6") < 0.6
+        cpu[size].row("  CPU s/GB")
     for name, s in lat.items():
-        bad |= s.ratio() > 1.5
-        print(f"WRITE 8 B, us, {name:21} {statistics.median(s.ours):7.2f} "
-              f"{statistics.median(s.peers):9.2f} {s.ratio():6.2f}   <= 1.5")
+        bad |= s.row(f"8 B, us, {name}", "<= 1.5") > 1.5
+    if args.idle:
+        idle(args.peerpath, args.idle)
     return int(bad)
 
 
