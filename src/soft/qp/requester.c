@@ -55,7 +55,8 @@ void soft_requester_start(struct soft_qp *qp)
 	 * here, but the window was made for a peer's like it.
 	 */
 	req->read_open = SOFT_READ_OPEN_MIN;
-	if (qp->window->limit_max / 8 > req->read_open)
+	/* Datagrams have no window, and ask for nothing. */
+	if (qp->window && qp->window->limit_max / 8 > req->read_open)
 		req->read_open = qp->window->limit_max / 8 < SOFT_READ_OPEN_MAX
 					 ? (uint32_t)(qp->window->limit_max / 8)
 					 : SOFT_READ_OPEN_MAX;
