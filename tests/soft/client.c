@@ -56,12 +56,13 @@ struct ibv_qp *client_qp(struct client *c, struct ibv_cq *cq)
 	return qp;
 }
 
-void client_open(struct client *c, size_t bytes)
+static void open_nth(struct client *c, size_t bytes, bool last)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	int n;
+	struct ibv_device **list = ibv_get_device_list(&n);
 
 	memset(c, 0, sizeof(*c));
-	c->context = list && list[0] ? ibv_open_device(list[0]) : NULL;
+	c->context = list && n ? ibv_open_device(list[last ? n - 1 : 0]) : NULL;
 	if (list)
 		ibv_free_device_list(list);
 	c->pd = c->context ? ibv_alloc_pd(c->context) : NULL;
@@ -75,6 +76,16 @@ void client_open(struct client *c, size_t bytes)
 	if (!c->mr || ibv_query_gid(c->context, 1, 0, &c->gid))
 		client_fault("no device: %s", strerror(errno));
 	c->qp = client_qp(c, c->cq);
+}
+
+void client_open(struct client *c, size_t bytes)
+{
+	open_nth(c, bytes, /* last= */ false);
+}
+
+void client_open_last(struct client *c, size_t bytes)
+{
+	open_nth(c, bytes, /* last= */ true);
 }
 
 struct client_peer client_self(const struct client *c)

@@ -37,6 +37,8 @@ void client_fault(const char *format, ...) __attribute__((format(printf, 1, 2), 
 
 /* The queue pair is in INIT. Exits with 77 where the port is another user's. */
 void client_open(struct client *c, size_t bytes);
+/* The same of the last device. */
+void client_open_last(struct client *c, size_t bytes);
 struct ibv_qp *client_qp(struct client *c, struct ibv_cq *cq);
 struct client_peer client_self(const struct client *c);
 void client_connect(struct ibv_qp *qp, const struct client_peer *peer, uint8_t timeout,

@@ -74,6 +74,8 @@ int ibv_destroy_ah(struct ibv_ah *ibv)
 {
 	struct soft_ah_object *ah = soft_ah_of(ibv);
 
+	if (soft_context_inherited(soft_context_of(ibv->context)))
+		return 0;
 	if (soft_object_leave(soft_context_of(ibv->context), &ah->object))
 		return EBUSY;
 	ah_free(ah);

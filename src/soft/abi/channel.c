@@ -55,6 +55,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	struct soft_channel_object *ch = channel_of(channel);
 	struct soft_context *c = soft_context_of(channel->context);
 
+	if (soft_context_inherited(c))
+		return 0;
 	/* refcnt is the client's to see, and counts completion queues. */
 	if (soft_object_leave(c, &ch->object))
 		return EBUSY;

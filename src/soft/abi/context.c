@@ -98,6 +98,8 @@ static void fill_verbs(struct soft_context *c)
 
 static void context_free(struct soft_context *c)
 {
+	bool inherited = c->engine && soft_context_inherited(c);
+
 	if (c->attach)
 		soft_device_detach(c->device, c->attach);
 	if (c->engine)
@@ -106,9 +108,13 @@ static void context_free(struct soft_context *c)
 		close(c->verbs.context.async_fd);
 	if (c->verbs.context.cmd_fd >= 0)
 		close(c->verbs.context.cmd_fd);
-	soft_events_unref(c->async);
-	pthread_mutex_destroy(&c->verbs.context.mutex);
-	pthread_mutex_destroy(&c->lock);
+	if (inherited) {
+		soft_events_abandon(c->async);
+	} else {
+		soft_events_unref(c->async);
+		pthread_mutex_destroy(&c->verbs.context.mutex);
+		pthread_mutex_destroy(&c->lock);
+	}
 	free(c);
 }
 
@@ -164,7 +170,7 @@ int ibv_close_device(struct ibv_context *context)
 	struct soft_context *c = soft_context_of(context);
 
 	/* As the kernel does: what was left behind goes with the context. Nobody builds on it. */
-	for (unsigned int kind = 0; kind < SOFT_KINDS; kind++) {
+	for (unsigned int kind = 0; kind < SOFT_KINDS && !soft_context_inherited(c); kind++) {
 		struct soft_object *head = &c->objects[kind];
 
 		while (head->next != head) {

@@ -162,6 +162,8 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	struct soft_context *c = soft_context_of(ibv->context);
 	uint32_t comp = 0, async;
 
+	if (soft_context_inherited(c))
+		return 0;
 	if (soft_object_leave(c, &cq->object))
 		return EBUSY;
 	if (ibv->channel)

@@ -22,6 +22,7 @@ static const struct {
 } provider_ops = {.name = "peerpath-soft"};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct soft_device *devices[SOFT_CONFIG_DEVICES_MAX];
 static unsigned int num_devices;
 
@@ -92,6 +93,24 @@ static int find_devices_locked(void)
 	return r;
 }
 
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_over(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* A child would wait for ever for what another thread held. Taken before the engine's lock, as
+ * always: the handler that was registered last is called first. */
+static void watch_forks(void)
+{
+	soft_engine_watch_forks();
+	(void)pthread_atfork(fork_prepare, fork_over, fork_over);
+}
+
 struct ibv_device **ibv_get_device_list(int *num)
 {
 	struct ibv_device **list;
@@ -99,6 +118,7 @@ struct ibv_device **ibv_get_device_list(int *num)
 
 	if (num)
 		*num = 0;
+	pthread_once(&fork_once, watch_forks);
 	pthread_mutex_lock(&lock);
 	if (!num_devices)
 		r = find_devices_locked();

@@ -61,6 +61,12 @@ void soft_events_unref(struct soft_events *e)
 		unref(e);
 }
 
+void soft_events_abandon(struct soft_events *e)
+{
+	close(e->fd);
+	free(e);
+}
+
 static void count_up_locked(struct soft_events *e)
 {
 	(void)eventfd_write(e->fd, 1);

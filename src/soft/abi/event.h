@@ -32,6 +32,8 @@ struct soft_events;
 int soft_events_new(struct soft_events **ret, int *ret_fd);
 /* Sleepers keep what they need. NULL is fine. */
 void soft_events_unref(struct soft_events *events);
+/* In a child of fork(), which has no sleepers: without a look at the lock. */
+void soft_events_abandon(struct soft_events *events);
 
 void soft_events_raise(struct soft_events *events, struct soft_event_source *source,
 		       unsigned int type);

@@ -240,6 +240,8 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	struct soft_mr_object *mr = soft_mr_of(ibv);
 	struct soft_context *c = soft_context_of(ibv->context);
 
+	if (soft_context_inherited(c))
+		return 0;
 	if (soft_object_leave(c, &mr->object))
 		return EBUSY;
 	mr_remove(c, mr);

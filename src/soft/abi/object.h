@@ -194,6 +194,15 @@ static inline struct soft_pd_object *soft_pd_meant(struct ibv_pd *pd)
 	return p->parent ? p->parent : p;
 }
 
+/*
+ * A child of fork() leaves alone what it inherited: it is half made or half gone, and its locks are
+ * held for ever, by threads that the child has not. What takes objects away says it did.
+ */
+static inline bool soft_context_inherited(const struct soft_context *c)
+{
+	return soft_engine_inherited(c->engine);
+}
+
 /* object.c */
 /* Enters @object, counting it against @limit; -ENOMEM beyond, -EIO in a child of fork(). */
 int soft_object_enter(struct soft_context *c, struct soft_object *object, enum soft_kind kind,

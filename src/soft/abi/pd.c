@@ -53,6 +53,8 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
 	struct soft_pd_object *pd = soft_pd_of(ibv);
 
+	if (soft_context_inherited(soft_context_of(ibv->context)))
+		return 0;
 	if (soft_object_leave(soft_context_of(ibv->context), &pd->object))
 		return EBUSY;
 	if (pd->parent)
@@ -92,6 +94,8 @@ int soft_dealloc_td(struct ibv_td *ibv)
 {
 	struct soft_td_object *td = SOFT_OBJECT(struct soft_td_object, ibv, ibv);
 
+	if (soft_context_inherited(soft_context_of(ibv->context)))
+		return 0;
 	if (soft_object_leave(soft_context_of(ibv->context), &td->object))
 		return EBUSY;
 	free(td);

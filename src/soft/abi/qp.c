@@ -277,6 +277,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	struct soft_context *c = soft_context_of(qp->context);
 	uint32_t delivered;
 
+	if (soft_context_inherited(c))
+		return 0;
 	if (soft_object_leave(c, &o->object))
 		return EBUSY;
 	qp_stop(c, o);

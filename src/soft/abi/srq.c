@@ -145,6 +145,8 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 	struct soft_context *c = soft_context_of(ibv->context);
 	uint32_t delivered;
 
+	if (soft_context_inherited(c))
+		return 0;
 	if (soft_object_leave(c, &srq->object))
 		return EBUSY;
 	delivered = soft_events_forget(c->async, &srq->async);

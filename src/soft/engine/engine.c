@@ -79,6 +79,11 @@ static void watch_forks(void)
 	(void)pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
+void soft_engine_watch_forks(void)
+{
+	pthread_once(&fork_once, watch_forks);
+}
+
 static void engine_free(struct soft_engine *e)
 {
 	struct soft_wire *next;
@@ -140,7 +145,7 @@ int soft_engine_get(soft_engine_show *show, void *show_arg, struct soft_engine *
 {
 	int rc = 0;
 
-	pthread_once(&fork_once, watch_forks);
+	soft_engine_watch_forks();
 	pthread_mutex_lock(&making);
 	if (current)
 		current->users++;
@@ -158,16 +163,16 @@ void soft_engine_put(struct soft_engine *e)
 
 	if (!e)
 		return;
+	/* To the end: a child forked in between would keep sockets that nobody reads. */
 	pthread_mutex_lock(&making);
 	last = --e->users == 0;
 	if (last && e == current)
 		current = NULL;
-	pthread_mutex_unlock(&making);
-	if (!last)
-		return;
-	if (!e->inherited)
+	if (last && !e->inherited)
 		soft_engine_thread_stop(e);
-	engine_free(e);
+	if (last)
+		engine_free(e);
+	pthread_mutex_unlock(&making);
 }
 
 void soft_engine_lock(struct soft_engine *e)
@@ -255,12 +260,14 @@ void soft_engine_close_wire(struct soft_engine *e, struct soft_wire *wire)
 			break;
 		}
 	}
+	/* Under the lock: a child forked after it would keep sockets that nobody reads. */
+	if (last)
+		soft_link_close(wire->link);
 	soft_engine_unlock(e);
 	if (!last)
 		return;
-	/* The thread may sleep on these sockets: it looks again. */
-	soft_link_close(wire->link);
 	free(wire);
+	/* The thread may sleep on these sockets: it looks again. */
 	if (!e->inherited)
 		soft_engine_thread_wake(e);
 }

@@ -31,6 +31,10 @@ struct soft_wire;
  */
 typedef void soft_engine_show(void *arg, struct soft_engine *engine, struct pp_buf *out);
 
+/* Once: the engine's handlers of fork(). Who has locks that come before the engine's registers its
+ * own after this. */
+void soft_engine_watch_forks(void);
+
 /* Takes a reference; makes the engine, with its thread, when there is none. @show may be NULL. */
 int soft_engine_get(soft_engine_show *show, void *show_arg, struct soft_engine **ret,
 		    struct pp_error *err);
