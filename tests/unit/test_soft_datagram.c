@@ -295,6 +295,7 @@ static void budget_and_states(void **state)
 	struct stage *s = stage_open(SOFT_UD);
 
 	(void)state;
+	s->qp.attr.mtu = 1024;
 	for (uint64_t i = 0; i < 5; i++)
 		post(s, i, 1000, KEY_LOCAL);
 	assert_true(soft_qp_pump(&s->qp, 2000, 1));
@@ -326,7 +327,7 @@ static void failing(void **state)
 	} bad[] = {
 		{100, 0, KEY_GONE, SOFT_WC_LOC_PROT_ERR},
 		{100, 0, KEY_FOREIGN, SOFT_WC_LOC_PROT_ERR},
-		{SOFT_MTU_MAX + 1, 0, KEY_LOCAL, SOFT_WC_LOC_LEN_ERR},
+		{STAGE_MTU + 1, 0, KEY_LOCAL, SOFT_WC_LOC_LEN_ERR},
 		{100, SOFT_WC_LOC_QP_OP_ERR, KEY_LOCAL, SOFT_WC_LOC_QP_OP_ERR},
 	};
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "soft/abi/ah.h"
+#include "soft/qp/status.h"
 #include "base/banned.h"
 
 _Static_assert(sizeof(struct ibv_sge) == sizeof(struct soft_sge) &&
@@ -64,6 +65,9 @@ int soft_post_address(const struct soft_qp_object *o, struct soft_send_wr *wr, s
 		return -EINVAL;
 	wr->ud.remote_qpn = remote_qpn & 0xffffff;
 	wr->ud.qkey = remote_qkey;
+	/* Found when it is carried out, like a key of another protection domain. */
+	if (soft_pd_meant(ah->pd) != o->qp.pd)
+		wr->error = SOFT_WC_LOC_QP_OP_ERR;
 	return soft_ah_path_locked(soft_ah_of(ah), &wr->ud.path);
 }
 

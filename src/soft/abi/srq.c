@@ -52,6 +52,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	srq->ibv.handle = srq->num;
 	srq->queue.below_limit = below_limit;
 	srq->queue.owner = srq;
+	srq->queue.pd = soft_pd_meant(pd);
 	srq->async.element = srq;
 	srq->pd = soft_pd_of(pd);
 	soft_object_use(&srq->pd->object);

@@ -50,7 +50,7 @@ static const struct number_key {
 	{"max_qp_wr", AT(limits.max_qp_wr), 1, 1 << 14},
 	{"max_sge", AT(limits.max_sge), 1, 32},
 	{"max_inline", AT(limits.max_inline), 0, 1024},
-	{"max_rd_atomic", AT(limits.max_rd_atomic), 1, 32},
+	{"max_rd_atomic", AT(limits.max_rd_atomic), 1, 16},
 	{"max_cq", AT(limits.max_cq), 1, 1 << 24},
 	{"max_cqe", AT(limits.max_cqe), 1, 1 << 17},
 	{"max_mr", AT(limits.max_mr), 1, 1 << 20},

@@ -51,7 +51,8 @@ static unsigned int send_one(struct soft_qp *qp, struct soft_send_wr *wr, size_t
 		return wr->error;
 	if (!imm && wr->opcode != SOFT_WR_SEND)
 		return SOFT_WC_LOC_QP_OP_ERR;
-	if (wr->length > SOFT_MTU_MAX)
+	/* Longer ones the wire would not carry, and nobody would hear of it. */
+	if (wr->length > qp->attr.mtu || wr->length > SOFT_MTU_MAX)
 		return SOFT_WC_LOC_LEN_ERR;
 	status = soft_local_gather(qp, wr, 0, wr->length, &pieces);
 	if (status)

@@ -15,10 +15,10 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static struct soft_region *region_of(const struct soft_qp *qp, const struct soft_sge *sge,
-				     uint32_t access)
+static struct soft_region *region_of(const struct soft_qp *qp, const void *pd,
+				     const struct soft_sge *sge, uint32_t access)
 {
-	return soft_regions_check(qp->regions, qp->pd, sge->lkey, sge->addr, sge->length, access);
+	return soft_regions_check(qp->regions, pd, sge->lkey, sge->addr, sge->length, access);
 }
 
 unsigned int soft_local_check(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t access)
@@ -28,7 +28,7 @@ unsigned int soft_local_check(struct soft_qp *qp, struct soft_send_wr *wr, uint3
 	if (wr->flags & SOFT_WR_INLINE)
 		return SOFT_WC_SUCCESS;
 	for (uint32_t i = 0; i < wr->num_sge; i++)
-		if (sges[i].length && !region_of(qp, &sges[i], access))
+		if (sges[i].length && !region_of(qp, qp->pd, &sges[i], access))
 			return SOFT_WC_LOC_PROT_ERR;
 	return SOFT_WC_SUCCESS;
 }
@@ -64,7 +64,7 @@ unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint
 			offset -= sges[i].length;
 			continue;
 		}
-		region = region_of(qp, &sges[i], 0);
+		region = region_of(qp, qp->pd, &sges[i], 0);
 		if (!region)
 			return SOFT_WC_LOC_PROT_ERR;
 		part = least(sges[i].length - offset, len);
@@ -88,8 +88,8 @@ unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint
 	return len ? SOFT_WC_LOC_LEN_ERR : SOFT_WC_SUCCESS;
 }
 
-static unsigned int scatter(struct soft_qp *qp, const struct soft_sge *sges, uint32_t num_sge,
-			    uint32_t offset, const uint8_t *from, uint32_t len)
+static unsigned int scatter(struct soft_qp *qp, const void *pd, const struct soft_sge *sges,
+			    uint32_t num_sge, uint32_t offset, const uint8_t *from, uint32_t len)
 {
 	for (uint32_t i = 0; i < num_sge && len; i++) {
 		struct soft_region *region;
@@ -100,7 +100,7 @@ static unsigned int scatter(struct soft_qp *qp, const struct soft_sge *sges, uin
 			offset -= sges[i].length;
 			continue;
 		}
-		region = region_of(qp, &sges[i], SOFT_ACCESS_LOCAL_WRITE);
+		region = region_of(qp, pd, &sges[i], SOFT_ACCESS_LOCAL_WRITE);
 		if (!region)
 			return SOFT_WC_LOC_PROT_ERR;
 		part = least(sges[i].length - offset, len);
@@ -120,11 +120,13 @@ static unsigned int scatter(struct soft_qp *qp, const struct soft_sge *sges, uin
 unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uint32_t offset,
 				const uint8_t *from, uint32_t len)
 {
-	return scatter(qp, soft_recv_wr_sges(wr), wr->num_sge, offset, from, len);
+	const void *pd = qp->resp.rq->pd ? qp->resp.rq->pd : qp->pd;
+
+	return scatter(qp, pd, soft_recv_wr_sges(wr), wr->num_sge, offset, from, len);
 }
 
 unsigned int soft_local_land(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
 			     const uint8_t *from, uint32_t len)
 {
-	return scatter(qp, soft_send_wr_sges(wr), wr->num_sge, offset, from, len);
+	return scatter(qp, qp->pd, soft_send_wr_sges(wr), wr->num_sge, offset, from, len);
 }

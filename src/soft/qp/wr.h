@@ -116,6 +116,7 @@ struct soft_recv_queue {
 	uint32_t limit; /* shared queues: an event when fewer are left; 0: disarmed */
 	/* Called by the take that fell below the limit; disarmed already. */
 	void (*below_limit)(struct soft_recv_queue *q);
+	const void *pd; /* of a shared queue: whose keys its pieces have; NULL: the queue pair's */
 	void *owner;
 };
 
