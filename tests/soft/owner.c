@@ -205,8 +205,11 @@ static pid_t start(void (*child)(struct client *), struct client *l)
 	if (pid == 0) {
 		(void)alarm(3 * CLIENT_WAIT_S);
 		child(l);
-		/* Not _exit(): handlers that the library had left behind would run. */
-		exit(0);
+#if defined(__SANITIZE_ADDRESS__)
+		_exit(0); /* its look for leaks speaks of threads that a child has not */
+#else
+		exit(0); /* handlers that the library had left behind would run */
+#endif
 	}
 	return pid;
 }
@@ -280,6 +283,10 @@ static void fork_while_traffic_runs(struct client *l)
 
 int main(void)
 {
+#if defined(__SANITIZE_THREAD__)
+	puts("skipped: the sanitizer has threads of its own, and refuses new ones after fork()");
+	return 77;
+#endif
 	int out[2];
 	struct likeness before, during, after;
 	struct client l;
