@@ -52,7 +52,7 @@ static void on_moved(struct soft_qp *qp, enum soft_qp_state state)
 
 static const struct soft_qp_ops ops = {soft_engine_send, on_event, on_moved};
 
-static void end_open(struct end *e, const char *address_v4)
+static void end_open(struct end *e, const char *address_v4, enum soft_transport transport)
 {
 	static const uint8_t lo6[16] = {[15] = 1};
 	struct soft_link_config config = {.num_gids = 1};
@@ -73,7 +73,7 @@ static void end_open(struct end *e, const char *address_v4)
 	assert_int_equal(soft_cq_init(&e->cq, 4 * DEPTH), 0);
 	e->buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(e->buffer, MAP_FAILED);
-	e->qp.transport = SOFT_RC;
+	e->qp.transport = transport;
 	e->qp.pd = e;
 	e->qp.send_cq = e->qp.recv_cq = &e->cq;
 	e->qp.ops = &ops;
@@ -125,13 +125,11 @@ static void end_close(struct end *e)
 	munmap(e->buffer, BUFFER);
 }
 
-static void post(struct end *e, uint8_t opcode, uint64_t remote, uint32_t rkey, uint32_t offset,
-		 uint32_t len)
+/* The engine's lock is held. */
+static struct soft_send_wr *stage(struct end *e, uint8_t opcode, uint32_t offset, uint32_t len)
 {
-	struct soft_send_wr *wr;
+	struct soft_send_wr *wr = soft_send_queue_next(&e->qp.req.sq);
 
-	soft_engine_lock(e->engine);
-	wr = soft_send_queue_next(&e->qp.req.sq);
 	assert_non_null(wr);
 	memset(wr, 0, sizeof(*wr));
 	wr->id = offset;
@@ -139,11 +137,21 @@ static void post(struct end *e, uint8_t opcode, uint64_t remote, uint32_t rkey, 
 	wr->flags = SOFT_WR_SIGNALED;
 	wr->num_sge = 1;
 	wr->length = len;
-	wr->rc.remote_addr = remote;
-	wr->rc.rkey = rkey;
 	soft_send_wr_sges(wr)[0] =
 		(struct soft_sge){(uintptr_t)e->buffer + offset, len, e->region.key};
 	e->qp.req.sq.posted++;
+	return wr;
+}
+
+static void post(struct end *e, uint8_t opcode, uint64_t remote, uint32_t rkey, uint32_t offset,
+		 uint32_t len)
+{
+	struct soft_send_wr *wr;
+
+	soft_engine_lock(e->engine);
+	wr = stage(e, opcode, offset, len);
+	wr->rc.remote_addr = remote;
+	wr->rc.rkey = rkey;
 	soft_engine_kick(e->engine, &e->qp);
 	soft_engine_unlock(e->engine);
 }
@@ -174,8 +182,8 @@ static void write_and_read(const char *v4, bool poll_engine)
 {
 	struct end a, b;
 
-	end_open(&a, v4);
-	end_open(&b, v4);
+	end_open(&a, v4, SOFT_RC);
+	end_open(&b, v4, SOFT_RC);
 	end_connect(&a, b.qp.num, PATIENT);
 	end_connect(&b, a.qp.num, PATIENT);
 	fill(a.buffer, BUFFER, 1);
@@ -213,7 +221,7 @@ static void to_itself(void **state)
 	struct end a;
 
 	(void)state;
-	end_open(&a, "127.0.0.1");
+	end_open(&a, "127.0.0.1", SOFT_RC);
 	end_connect(&a, a.qp.num, PATIENT);
 	fill(a.buffer, BUFFER / 2, 3);
 	post(&a, SOFT_WR_WRITE, a.region.iova + BUFFER / 2, a.region.key, 0, BUFFER / 2);
@@ -236,7 +244,7 @@ static pid_t peer_start(struct talk *to_child, struct talk *to_parent)
 	assert_true(child >= 0);
 	if (child)
 		return child;
-	end_open(&b, "127.0.0.1");
+	end_open(&b, "127.0.0.1", SOFT_RC);
 	to_parent->key = b.region.key;
 	to_parent->iova = b.region.iova;
 	to_parent->qpn = b.qp.num;
@@ -259,7 +267,7 @@ static void two_processes(void **state)
 	int status;
 
 	(void)state;
-	end_open(&a, "127.0.0.1");
+	end_open(&a, "127.0.0.1", SOFT_RC);
 	while (!talk[1].qpn)
 		poll(NULL, 0, 1);
 	end_connect(&a, talk[1].qpn, PATIENT);
@@ -287,7 +295,7 @@ static void dead_peer(void **state)
 	pp_ns start, took;
 
 	(void)state;
-	end_open(&a, "127.0.0.1");
+	end_open(&a, "127.0.0.1", SOFT_RC);
 	while (!talk[1].qpn)
 		poll(NULL, 0, 1);
 	end_connect(&a, talk[1].qpn, 14);
@@ -312,7 +320,7 @@ static void forked(void **state)
 	int status;
 
 	(void)state;
-	end_open(&a, "127.0.0.1");
+	end_open(&a, "127.0.0.1", SOFT_RC);
 	child = fork();
 	assert_true(child >= 0);
 	if (!child) {
@@ -328,11 +336,80 @@ static void forked(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	/* And the parent's goes on. */
-	end_open(&b, "127.0.0.1");
+	end_open(&b, "127.0.0.1", SOFT_RC);
 	end_connect(&a, b.qp.num, PATIENT);
 	end_connect(&b, a.qp.num, PATIENT);
 	post(&a, SOFT_WR_WRITE, b.region.iova, b.region.key, 0, 4096);
 	await(&a, 0, true);
+	end_close(&a);
+	end_close(&b);
+}
+
+/* Long enough for the thread to have gone to sleep on the sockets. */
+static void let_sleep(void)
+{
+	poll(NULL, 0, 50);
+}
+
+/* More datagrams than one turn sends, and nothing comes back for them: the thread goes on. */
+static void left_for_the_thread(void **state)
+{
+	struct soft_gid nobody;
+	struct end e;
+
+	(void)state;
+	end_open(&e, "127.0.0.1", SOFT_UD);
+	nobody = e.gid;
+	nobody.raw[15] = 2; /* what came to ourselves would wake the thread */
+	soft_engine_lock(e.engine);
+	e.qp.attr = (struct soft_qp_attr){.mtu = 4096, .pkey = 0xffff};
+	soft_qp_to_rtr(&e.qp);
+	soft_qp_to_rts(&e.qp);
+	soft_engine_unlock(e.engine);
+	let_sleep();
+	soft_engine_lock(e.engine);
+	for (unsigned int i = 0; i < DEPTH; i++) {
+		struct soft_send_wr *wr = stage(&e, SOFT_WR_SEND, 0, 4096);
+
+		wr->flags = i + 1 < DEPTH ? 0 : SOFT_WR_SIGNALED;
+		wr->ud.qkey = 1;
+		wr->ud.remote_qpn = e.qp.num ^ 1;
+		assert_int_equal(
+			soft_engine_path(e.engine, e.wire, &e.gid, &nobody, 0, &wr->ud.path), 0);
+	}
+	assert_true(DEPTH * 4096 > SOFT_PUMP_BUDGET);
+	soft_engine_kick(e.engine, &e.qp);
+	soft_engine_unlock(e.engine);
+	await(&e, 0, false);
+	end_close(&e);
+}
+
+/* A caller's turn holds an acknowledge back for a reply, and the caller never comes again. */
+static void held_and_left(void **state)
+{
+	struct end a, b;
+	bool pending = true;
+
+	(void)state;
+	end_open(&a, "127.0.0.1", SOFT_RC);
+	end_open(&b, "127.0.0.1", SOFT_RC);
+	end_connect(&a, b.qp.num, PATIENT);
+	end_connect(&b, a.qp.num, PATIENT);
+	let_sleep();
+	soft_engine_lock(b.engine);
+	b.qp.replies = SOFT_REPLIES;
+	b.qp.resp.ack_pending = true;
+	soft_engine_ready(b.engine, &b.qp);
+	(void)soft_engine_turn(b.engine);
+	assert_true(b.qp.resp.ack_pending);
+	soft_engine_unlock(b.engine);
+	for (int i = 0; i < 2000 && pending; i++) {
+		poll(NULL, 0, 1);
+		soft_engine_lock(b.engine);
+		pending = b.qp.resp.ack_pending;
+		soft_engine_unlock(b.engine);
+	}
+	assert_false(pending);
 	end_close(&a);
 	end_close(&b);
 }
@@ -363,10 +440,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		/* First those that fork before an engine was made. */
-		cmocka_unit_test(two_processes), cmocka_unit_test(dead_peer),
-		cmocka_unit_test(polled),	 cmocka_unit_test(polled_ipv6),
-		cmocka_unit_test(never_polled),	 cmocka_unit_test(to_itself),
-		cmocka_unit_test(forked),	 cmocka_unit_test(numbers_begin_anywhere),
+		cmocka_unit_test(two_processes),
+		cmocka_unit_test(dead_peer),
+		cmocka_unit_test(polled),
+		cmocka_unit_test(polled_ipv6),
+		cmocka_unit_test(never_polled),
+		cmocka_unit_test(to_itself),
+		cmocka_unit_test(forked),
+		cmocka_unit_test(numbers_begin_anywhere),
+		cmocka_unit_test(left_for_the_thread),
+		cmocka_unit_test(held_and_left),
 	};
 
 	/* Where it may: what other programs of this machine do on the port is not the test's. */

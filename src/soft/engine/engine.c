@@ -293,15 +293,29 @@ int soft_engine_add_qp(struct soft_engine *e, struct soft_wire *wire, struct sof
 	return 0;
 }
 
+/*
+ * A caller leaves, and may not come again. The thread sleeps by the deadline that it knew, which
+ * was @deadline, and on the sockets; what stopped for its budget (@more) waits for neither.
+ */
+static void hand_over(struct soft_engine *e, pp_ns deadline, bool more)
+{
+	bool earlier = e->next_deadline && (!deadline || e->next_deadline < deadline);
+
+	if ((more || earlier) && atomic_load(&e->mode) == SOFT_THREAD_WATCH)
+		soft_engine_thread_wake(e);
+}
+
 void soft_engine_remove_qp(struct soft_engine *e, struct soft_qp *qp)
 {
+	pp_ns before = e->next_deadline;
+
 	soft_engine_unready(e, qp);
 	soft_qp_table_remove(&e->table, qp);
 	soft_engine_window_put(e, qp->window);
 	qp->window = NULL;
 	/* What waited for the window that this one held may go on. */
 	if (!e->inherited)
-		soft_engine_send_ready(e, pp_clock_monotonic());
+		hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
 }
 
 void soft_engine_each_qp(struct soft_engine *e, void (*each)(void *, struct soft_qp *), void *arg)
@@ -365,29 +379,30 @@ static void note_caller(struct soft_engine *e, pp_ns from, pp_ns to)
 void soft_engine_kick(struct soft_engine *e, struct soft_qp *qp)
 {
 	pp_ns before = e->next_deadline, now = pp_clock_monotonic();
+	bool more;
 
 	if (qp->asked && now - qp->asked < REPLY_SOON && qp->replies < SOFT_REPLIES)
 		qp->replies++;
 	qp->asked = 0;
 	soft_engine_ready(e, qp);
-	soft_engine_send_ready(e, now);
+	more = soft_engine_send_ready(e, now);
 	note_caller(e, now, pp_clock_monotonic());
-	/* The thread sleeps by the deadline that it knew. */
-	if (e->next_deadline != before && (!before || e->next_deadline < before) &&
-	    atomic_load(&e->mode) == SOFT_THREAD_WATCH)
-		soft_engine_thread_wake(e);
+	hand_over(e, before, more);
 }
 
 void soft_engine_poll(struct soft_engine *e)
 {
+	pp_ns before;
+	bool moved;
+
 	atomic_fetch_add_explicit(&e->polls, 1, memory_order_relaxed);
 	if (e->inherited || pthread_mutex_trylock(&e->lock))
 		return;
+	before = e->next_deadline;
+	moved = soft_engine_turn(e);
 	/* A turn that moved much ends long after it began. */
-	if (soft_engine_turn(e))
-		note_caller(e, e->turned, pp_clock_monotonic());
-	else
-		note_caller(e, e->turned, e->turned);
+	note_caller(e, e->turned, moved ? pp_clock_monotonic() : e->turned);
+	hand_over(e, before, moved && e->ready_head && !e->held_until);
 	pthread_mutex_unlock(&e->lock);
 }
 

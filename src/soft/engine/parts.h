@@ -29,6 +29,9 @@ enum {
  */
 #define SOFT_POLL_GAP ((pp_ns)5000)
 
+/* For so long after acknowledges were held back the thread looks in at every tick, ns. */
+#define SOFT_HOLDING ((pp_ns)10000000)
+
 struct soft_wire {
 	struct soft_engine *engine;
 	unsigned int users;
@@ -73,6 +76,7 @@ struct soft_engine {
 	struct soft_wire *wires;
 	struct soft_qp *ready_head, *ready_tail;
 	pp_ns held_until;    /* acknowledges wait for a reply that they may go with; 0: none does */
+	pp_ns held;	     /* when that began last */
 	pp_ns streamed;	     /* last turn that took a train: more is likely to follow at once */
 	pp_ns turned;	     /* when the last turn of anybody began */
 	pp_ns polled;	     /* when a caller last ended a turn or a post */
@@ -111,8 +115,8 @@ void soft_engine_unready(struct soft_engine *e, struct soft_qp *qp);
 /* Receives, lets queue pairs send, sees to timers. true: something moved, another turn may move
  * more. */
 bool soft_engine_turn(struct soft_engine *e);
-/* Lets the ready queue pairs send once round. */
-void soft_engine_send_ready(struct soft_engine *e, pp_ns now);
+/* Lets the ready queue pairs send once round. true: something was sent, and more waits. */
+bool soft_engine_send_ready(struct soft_engine *e, pp_ns now);
 
 /* input.c */
 struct soft_engine_input {

@@ -46,6 +46,9 @@ static bool time_left(const struct soft_engine *e, struct timespec *ret)
 
 	if (e->held_until && (!until || e->held_until < until))
 		until = e->held_until;
+	/* A caller may hold one back while we sleep, and never come again. */
+	if (e->turned - e->held < SOFT_HOLDING && (!until || e->turned + TICK_NS < until))
+		until = e->turned + TICK_NS;
 	if (!until)
 		return false;
 	left = until - pp_clock_monotonic();

@@ -71,9 +71,20 @@ static void flush_links(struct soft_engine *e)
 			soft_link_flush(w->link);
 }
 
-void soft_engine_send_ready(struct soft_engine *e, pp_ns now)
+static uint64_t sent(const struct soft_engine *e)
+{
+	uint64_t sum = 0;
+
+	for (const struct soft_wire *w = e->wires; w; w = w->next)
+		if (w->link)
+			sum += soft_link_stats(w->link)->sent_packets;
+	return sum;
+}
+
+bool soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 {
 	struct soft_qp *last = e->ready_tail, *qp = NULL;
+	uint64_t before = sent(e);
 
 	e->held_until = 0;
 	/* Once round: who wants another turn goes behind @last. */
@@ -83,6 +94,7 @@ void soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 		wish(e, qp);
 	}
 	flush_links(e);
+	return e->ready_head && sent(e) != before;
 }
 
 /* What is silent may be answered all along, and lie in the socket of another process. */
@@ -125,23 +137,18 @@ static bool hold(struct soft_engine *e, const struct soft_engine_input *in)
 	for (struct soft_qp *qp = e->ready_head; qp; qp = qp->ready_next)
 		if (qp->replies < SOFT_REPLIES || !soft_qp_only_acknowledges(qp))
 			return false;
-	if (!e->held_until)
+	if (!e->held_until) {
+		/* Whoever holds may not come back: the thread looks in from now on. */
+		if (in->now - e->held >= SOFT_HOLDING)
+			soft_engine_thread_wake(e);
+		e->held = in->now;
 		e->held_until = in->now + HOLD;
+	}
 	if (in->now < e->held_until)
 		return true;
 	for (struct soft_qp *qp = e->ready_head; qp; qp = qp->ready_next)
 		qp->replies = 0;
 	return false;
-}
-
-static uint64_t sent(const struct soft_engine *e)
-{
-	uint64_t sum = 0;
-
-	for (const struct soft_wire *w = e->wires; w; w = w->next)
-		if (w->link)
-			sum += soft_link_stats(w->link)->sent_packets;
-	return sum;
 }
 
 bool soft_engine_turn(struct soft_engine *e)
