@@ -85,8 +85,26 @@ struct pp_nccl_event {
 	struct pp_nccl_field field[PP_NCCL_FIELDS];
 };
 
+enum { PP_NCCL_FORMATS = 128, PP_NCCL_SET_WORDS = PP_NCCL_FORMATS / 64 };
+enum { PP_NCCL_LEVELS = 4, PP_NCCL_BYTES = 128, PP_NCCL_LENGTHS = 64 };
+
+struct pp_nccl_format_set {
+	uint64_t bits[PP_NCCL_SET_WORDS];
+};
+
+/* Which rows of the table are worth a try: a long log asks for each of its lines. */
+struct pp_nccl_formats {
+	struct pp_nccl_format_set begins[PP_NCCL_LEVELS][PP_NCCL_BYTES]; /* by the first byte */
+	struct pp_nccl_format_set like[PP_NCCL_FORMATS]; /* * in front and the same head */
+	struct pp_nccl_format_set
+		fits[PP_NCCL_LENGTHS]; /* a text of so many bytes; last: or more */
+};
+
+void pp_nccl_formats_init(struct pp_nccl_formats *f);
+
 /* OTHER: no row fits. Fields point into the line. */
-void pp_nccl_event_read(const struct pp_nccl_line *line, struct pp_nccl_event *ret);
+void pp_nccl_event_read(const struct pp_nccl_formats *f, const struct pp_nccl_line *line,
+			struct pp_nccl_event *ret);
 
 /* Number of rows, and row @i as text, for the tests that want a fixture for each. */
 size_t pp_nccl_format_count(void);

@@ -87,6 +87,7 @@ static uint32_t member_of(struct pp_nccl_said *s, uint64_t pointer, uint64_t ran
 	m->place = pp_nccl_job_here(job);
 	m->previous = process_at(s)->members;
 	process_at(s)->members = i + 1;
+	process_at(s)->living++;
 	return i;
 }
 
@@ -165,6 +166,7 @@ void pp_nccl_gather_member(struct pp_nccl_said *s)
 		break;
 	case PP_NCCL_COMM_DESTROY:
 	case PP_NCCL_COMM_ABORT:
+		process_at(s)->living -= !m->over;
 		m->over = true;
 		break;
 	default:
@@ -244,11 +246,18 @@ uint32_t pp_nccl_gather_owner(struct pp_nccl_said *s, const struct pp_nccl_chann
 			      bool *ret_ambiguous)
 {
 	uint32_t owner = pp_nccl_channel_owner(c), found = PP_NCCL_NONE, living = 0;
+	uint32_t left = process_at(s)->living; /* further on in the chain */
 	uint32_t peer = c->from > c->to ? c->from : c->to, looked = 0, i;
 	const struct pp_nccl_member *m;
 
 	for (i = process_at(s)->members; i && looked < MAX_LOOKED; i = m->previous, looked++) {
+		/* dead ones behind the newest one that fits change nothing */
+		if (found != PP_NCCL_NONE && !left) {
+			i = 0;
+			break;
+		}
 		m = member_at(s->job, i - 1);
+		left -= !m->over;
 		if (m->rank != owner || peer >= m->n_ranks)
 			continue;
 		if (found == PP_NCCL_NONE || (!living && !m->over))

@@ -41,6 +41,7 @@ void pp_nccl_job_init(struct pp_nccl_job *job)
 		.application_failed = NOWHERE,
 		.provider_tcp = NOWHERE,
 	};
+	pp_nccl_formats_init(&job->formats);
 }
 
 static struct pp_nccl_table *table_at(struct pp_nccl_job *job, size_t i)
@@ -82,14 +83,9 @@ bool pp_nccl_job_full(const struct pp_nccl_job *job)
 
 uint32_t pp_nccl_job_intern(struct pp_nccl_job *job, struct pp_nccl_span text)
 {
-	struct pp_nccl_name key = {{0}};
-
 	while (text.len && text.at[text.len - 1] == ' ')
 		text.len--;
-	if (text.len)
-		memcpy(key.text, text.at,
-		       text.len < PP_NCCL_NAME - 1 ? text.len : PP_NCCL_NAME - 1);
-	return pp_nccl_table_put(&job->names, &key, NULL);
+	return pp_nccl_table_put_text(&job->names, text.len ? text.at : "", text.len);
 }
 
 const char *pp_nccl_job_name(const struct pp_nccl_job *job, uint32_t id)
@@ -104,13 +100,11 @@ const char *pp_nccl_job_name(const struct pp_nccl_job *job, uint32_t id)
 
 void pp_nccl_job_file(struct pp_nccl_job *job, const char *name)
 {
-	struct pp_nccl_file key = {{0}};
 	size_t len = strlen(name);
 	/* the end of a long path tells files apart */
 	size_t skip = len < PP_NCCL_FILE ? 0 : len - (PP_NCCL_FILE - 1);
 
-	memcpy(key.text, name + skip, len - skip);
-	job->file = pp_nccl_table_put(&job->files, &key, NULL);
+	job->file = pp_nccl_table_put_text(&job->files, name + skip, len - skip);
 }
 
 struct pp_nccl_place pp_nccl_job_here(const struct pp_nccl_job *job)
@@ -148,14 +142,11 @@ static void note_number(struct pp_nccl_job *job, uint32_t pid, uint32_t process)
 static uint32_t process_of(struct pp_nccl_job *job, const struct pp_nccl_line *line)
 {
 	struct pp_nccl_process key = {0}, *p;
-	uint32_t i, other = PP_NCCL_NONE;
+	uint32_t i, other;
 	bool is_new;
 
 	key.key.host = pp_nccl_job_intern(job, line->host);
 	key.key.pid = line->pid;
-	i = pp_nccl_table_find(&job->processes, &key);
-	if (i == PP_NCCL_NONE && line->level == PP_NCCL_WARN)
-		other = same_number(job, line->pid);
 	i = pp_nccl_table_put(&job->processes, &key, &is_new);
 	if (i == PP_NCCL_NONE)
 		return i;
@@ -166,6 +157,7 @@ static uint32_t process_of(struct pp_nccl_job *job, const struct pp_nccl_line *l
 	if (is_new) {
 		p->place = pp_nccl_job_here(job);
 		p->dmabuf_off = p->returned = p->start_failed = p->rings_unclear = NOWHERE;
+		other = line->level == PP_NCCL_WARN ? same_number(job, line->pid) : PP_NCCL_NONE;
 		p->same_as = other == PP_NCCL_NONE ? 0 : other + 1;
 		if (!p->same_as)
 			note_number(job, line->pid, i);
@@ -236,7 +228,7 @@ bool pp_nccl_job_line(struct pp_nccl_job *job, const char *text, size_t len, uin
 
 	job->last_number = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 	while (pp_nccl_line_next(text, len, &pos, &line)) {
-		pp_nccl_event_read(&line, &event);
+		pp_nccl_event_read(&job->formats, &line, &event);
 		if (line.level == PP_NCCL_PLAIN && event.kind == PP_NCCL_OTHER)
 			continue;
 		job->lines++;

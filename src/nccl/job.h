@@ -44,6 +44,7 @@ struct pp_nccl_process {
 	} key;
 	uint32_t same_as;  /* index + 1 of the process this one is an alias of, 0 none */
 	uint32_t members;  /* newest one, index + 1; they are chained */
+	uint32_t living;   /* of these, not over */
 	uint32_t channels; /* said before any communicator was named, 0 none */
 	/* returned: an error, by what gives up; start_failed: the same while it started */
 	struct pp_nccl_place place, dmabuf_off, returned, start_failed, rings_unclear;
@@ -181,6 +182,7 @@ struct pp_nccl_protocols { /* largest message by the protocol that carried it */
 };
 
 struct pp_nccl_job {
+	struct pp_nccl_formats formats;
 	struct pp_nccl_table files, names, processes, numbers, pointers, members, threads, ends,
 		nics, gpus, choices, settings, errors, listed;
 	struct pp_nccl_version versions[PP_NCCL_MAX_VERSIONS];

@@ -121,9 +121,11 @@ static const char *read_prefix(const char *start, const char *mark, enum pp_nccl
 const char *pp_nccl_line_find_word(const char *at, const char *end)
 {
 	while (at < end && (at = memchr(at, 'N', (size_t)(end - at)))) {
-		if (end - at >= 4 && !memcmp(at, "NCCL", 4))
-			return at;
-		at++;
+		do { /* a run of N costs no call for each */
+			if (end - at >= 4 && !memcmp(at, "NCCL", 4))
+				return at;
+			at++;
+		} while (at < end && *at == 'N');
 	}
 	return end;
 }

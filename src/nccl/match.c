@@ -17,9 +17,33 @@ bool pp_nccl_span_begins(struct pp_nccl_span s, const char *head)
 	return n <= s.len && !memcmp(s.at, head, n);
 }
 
+/*
+ * By its first byte that is no blank, which lines have few of; memmem() builds a table first, which
+ * costs more than a look at all of a usual line.
+ */
+static const char *find(struct pp_nccl_span s, const char *piece, size_t n)
+{
+	enum { USUAL = 256 };
+	size_t rare = n > 1 && *piece == ' ';
+	const char *at, *end;
+
+	if (s.len < n || !s.len || s.len > USUAL)
+		return s.len > USUAL ? memmem(s.at, s.len, piece, n) : NULL;
+	end = s.at + s.len - n + 1 + rare;
+	for (at = s.at + rare; at < end && (at = memchr(at, piece[rare], (size_t)(end - at))); at++)
+		if (at[n - 1 - rare] == piece[n - 1] && !memcmp(at - rare, piece, n))
+			return at - rare;
+	return NULL;
+}
+
+const char *pp_nccl_span_find_span(struct pp_nccl_span s, struct pp_nccl_span piece)
+{
+	return find(s, piece.at, piece.len);
+}
+
 const char *pp_nccl_span_find(struct pp_nccl_span s, const char *word)
 {
-	return s.len ? memmem(s.at, s.len, word, strlen(word)) : NULL;
+	return find(s, word, strlen(word));
 }
 
 static int digit_of(char c, bool hex)
@@ -35,10 +59,13 @@ static int digit_of(char c, bool hex)
 
 size_t pp_nccl_digits(struct pp_nccl_span s, bool hex, uint64_t *ret)
 {
+	enum { SAFE = 15 }; /* digits of either base that overflow nothing */
 	size_t start = hex && s.len > 2 && s.at[0] == '0' && s.at[1] == 'x' ? 2 : 0, i = start;
 	uint64_t value = 0;
 	int d;
 
+	for (; i < s.len && i - start < SAFE && (d = digit_of(s.at[i], hex)) >= 0; i++)
+		value = value * (hex ? 16U : 10U) + (uint64_t)d;
 	for (; i < s.len && (d = digit_of(s.at[i], hex)) >= 0; i++)
 		if (__builtin_mul_overflow(value, hex ? 16U : 10U, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)d, &value))
@@ -59,12 +86,6 @@ bool pp_nccl_span_number(struct pp_nccl_span s, const char *key, bool hex, uint6
 	return pp_nccl_digits((struct pp_nccl_span){at, (size_t)(s.at + s.len - at)}, hex, ret) > 0;
 }
 
-/* Bytes of the pattern up to the next conversion, blank or end. */
-static size_t literal_len(const char *p)
-{
-	return strcspn(p, "% ~*");
-}
-
 static size_t match_number(char kind, struct pp_nccl_span rest, uint64_t *ret)
 {
 	bool minus = kind == 'i' && rest.len && *rest.at == '-';
@@ -80,12 +101,18 @@ static size_t match_number(char kind, struct pp_nccl_span rest, uint64_t *ret)
 	return n ? n + minus : 0;
 }
 
+/* The byte that ends a word before a blank does: the next one of the pattern, if it is literal. */
+static char stop_of(const char *pattern)
+{
+	return *pattern == '%' || *pattern == '~' || *pattern == '*' ? '\0' : *pattern;
+}
+
 static size_t match_word(const char *pattern, struct pp_nccl_span rest)
 {
+	char stop = stop_of(pattern);
 	size_t n = 0;
 
-	while (n < rest.len && rest.at[n] != ' ' &&
-	       !(literal_len(pattern) && rest.at[n] == *pattern))
+	while (n < rest.len && rest.at[n] != ' ' && !(stop && rest.at[n] == stop))
 		n++;
 	return n;
 }
@@ -93,18 +120,14 @@ static size_t match_word(const char *pattern, struct pp_nccl_span rest)
 /* Up to the next piece of the pattern, its blanks included. SIZE_MAX: it is not in the text. */
 static size_t match_text(const char *pattern, struct pp_nccl_span rest)
 {
-	char piece[64];
 	const char *found;
-	size_t n;
+	size_t n = 0;
 
 	if (!*pattern || *pattern == '*')
 		return rest.len;
-	n = strcspn(pattern, "%~*");
-	if (!n || n >= sizeof(piece))
-		return SIZE_MAX;
-	memcpy(piece, pattern, n);
-	piece[n] = '\0';
-	found = pp_nccl_span_find(rest, piece);
+	while (pattern[n] && pattern[n] != '%' && pattern[n] != '~' && pattern[n] != '*')
+		n++;
+	found = n ? find(rest, pattern, n) : NULL;
 	return found ? (size_t)(found - rest.at) : SIZE_MAX;
 }
 
@@ -134,54 +157,74 @@ static size_t match_field(char kind, const char *behind, struct pp_nccl_span res
 	return n;
 }
 
-static size_t blanks(struct pp_nccl_span s)
+static const char *behind_blanks(const char *at, const char *end)
 {
-	size_t n = 0;
-
-	while (n < s.len && s.at[n] == ' ')
-		n++;
-	return n;
+	while (at < end && *at == ' ')
+		at++;
+	return at;
 }
 
-static bool match_here(const char *p, struct pp_nccl_span rest, struct pp_nccl_field *ret)
+static bool match_here(const char *p, struct pp_nccl_span text, struct pp_nccl_field *ret)
 {
+	const char *at = text.at, *end = at + text.len, *from;
 	size_t n, field = 0;
 
 	for (; *p; p++) {
-		if (*p == '*')
+		switch (*p) {
+		case '*':
 			return true;
-		if (*p == '%' && field < PP_NCCL_FIELDS) {
-			n = match_field(p[1], p + 2, rest, &ret[field++]);
-			p++;
-		} else if (*p == ' ' || *p == '~') {
-			n = blanks(rest);
-			if (!n && *p == ' ')
+		case ' ':
+		case '~':
+			from = at;
+			at = behind_blanks(at, end);
+			if (at == from && *p == ' ')
 				return false;
-		} else {
-			n = rest.len && *rest.at == *p ? 1 : SIZE_MAX;
+			break;
+		case '%':
+			if (field == PP_NCCL_FIELDS)
+				return false;
+			n = match_field(p[1], p + 2, (struct pp_nccl_span){at, (size_t)(end - at)},
+					&ret[field++]);
+			if (n == SIZE_MAX)
+				return false;
+			at += n;
+			p++;
+			break;
+		default:
+			if (at == end || *at != *p)
+				return false;
+			at++;
 		}
-		if (n == SIZE_MAX)
-			return false;
-		rest.at += n;
-		rest.len -= n;
 	}
-	return !rest.len;
+	return at == end;
+}
+
+struct pp_nccl_span pp_nccl_pattern_head(const char *pattern)
+{
+	size_t n = 0;
+
+	if (*pattern != '*')
+		return (struct pp_nccl_span){pattern, 0};
+	pattern++;
+	while (pattern[n] && pattern[n] != '%' && pattern[n] != '~' && pattern[n] != '*')
+		if (pattern[n++] == ' ')
+			break;
+	return (struct pp_nccl_span){pattern, n};
 }
 
 bool pp_nccl_match(const char *pattern, struct pp_nccl_span text,
 		   struct pp_nccl_field ret[PP_NCCL_FIELDS])
 {
-	char first;
+	struct pp_nccl_span head = pp_nccl_pattern_head(pattern);
 	const char *at;
 
-	if (*pattern != '*')
+	if (!head.len)
 		return text.len && (*pattern == *text.at || *pattern == '%') &&
 		       match_here(pattern, text, ret);
-	first = *++pattern;
-	while (text.len && (at = memchr(text.at, first, text.len))) {
+	while ((at = find(text, head.at, head.len))) {
 		text.len -= (size_t)(at - text.at);
 		text.at = at;
-		if (match_here(pattern, text, ret))
+		if (match_here(head.at, text, ret))
 			return true;
 		text.at++;
 		text.len--;

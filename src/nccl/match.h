@@ -25,10 +25,14 @@ struct pp_nccl_field {
 bool pp_nccl_match(const char *pattern, struct pp_nccl_span text,
 		   struct pp_nccl_field ret[PP_NCCL_FIELDS]);
 
+/* What must stand in a text for a pattern with * in front to fit; empty for others. */
+struct pp_nccl_span pp_nccl_pattern_head(const char *pattern);
+
 bool pp_nccl_span_is(struct pp_nccl_span s, const char *word);
 bool pp_nccl_span_begins(struct pp_nccl_span s, const char *head);
 /* Where @word is within @s, or NULL. */
 const char *pp_nccl_span_find(struct pp_nccl_span s, const char *word);
+const char *pp_nccl_span_find_span(struct pp_nccl_span s, struct pp_nccl_span piece);
 /* The number behind the first "@key " in @s. */
 bool pp_nccl_span_number(struct pp_nccl_span s, const char *key, bool hex, uint64_t *ret);
 /* Digits at the start of @s: how many bytes they take, 0 for none or an overflow. */
