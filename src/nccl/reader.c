@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "nccl/line.h"
+#include "nccl/record.h"
 #include "base/banned.h"
+
+enum { ROW_TAIL = 48 };
 
 struct pp_nccl_reader *pp_nccl_reader_new(pp_nccl_reader_fn *fn, void *ctx)
 {
@@ -13,7 +16,7 @@ struct pp_nccl_reader *pp_nccl_reader_new(pp_nccl_reader_fn *fn, void *ctx)
 
 	if (!r)
 		return NULL;
-	r->buf = malloc(PP_NCCL_READER_BYTES);
+	r->buf = malloc(PP_NCCL_READER_BYTES + 1);
 	if (!r->buf)
 		return pp_nccl_reader_free(r);
 	r->fn = fn;
@@ -48,27 +51,43 @@ static const char *behind_escape(const char *at, const char *end)
 	return at + 1;
 }
 
+/* How many bytes from @at on are printable ASCII: nearly all of nearly every line. */
+static size_t plain_len(const char *at, const char *end)
+{
+	const uint64_t ones = 0x0101010101010101ULL, high = 0x80 * ones;
+	const char *p = at;
+	uint64_t w;
+
+	for (; end - p >= 8; p += 8) {
+		memcpy(&w, p, sizeof(w));
+		if (((w - 0x20 * ones) | (w + ones) | w) & high)
+			break;
+	}
+	while (p < end && *p >= 0x20 && *p < 0x7f)
+		p++;
+	return (size_t)(p - at);
+}
+
 static size_t clean(struct pp_nccl_reader *r, const char *at, const char *end)
 {
-	size_t n = 0;
+	size_t n = 0, run;
 
 	while (at < end && n < PP_NCCL_LINE_MAX) {
-		unsigned char c = (unsigned char)*at;
-
-		if (c >= 0x20 && c < 0x7f) { /* nearly all */
-			r->clean[n++] = (char)c;
-			at++;
-			continue;
-		}
-		if (c == 0x1b) {
+		run = plain_len(at, end);
+		run = run < PP_NCCL_LINE_MAX - n ? run : PP_NCCL_LINE_MAX - n;
+		memcpy(r->clean + n, at, run);
+		n += run;
+		at += run;
+		if (at == end || n == PP_NCCL_LINE_MAX)
+			break;
+		if (*at == 0x1b) {
 			at = behind_escape(at, end);
 			continue;
 		}
+		/* holes of a file that was truncated under its writer leave nothing */
+		if (*at)
+			r->clean[n++] = *at & 0x80 ? '?' : ' ';
 		at++;
-		/* holes of a file that was truncated under its writer */
-		if (c == '\0')
-			continue;
-		r->clean[n++] = c >= 0x80 ? '?' : ' ';
 	}
 	if (at < end && !r->counted) {
 		r->cut++;
@@ -76,16 +95,30 @@ static size_t clean(struct pp_nccl_reader *r, const char *at, const char *end)
 	}
 	while (n && r->clean[n - 1] == ' ')
 		n--;
-	r->clean[n] = '\0';
 	return n;
 }
 
-static void hand_on(struct pp_nccl_reader *r, const char *at, const char *end)
+/* Hands on a line of our buffer; *@end is ours too. A clean line is not copied. */
+static void hand_on(struct pp_nccl_reader *r, char *at, char *end)
 {
-	size_t n = clean(r, at, end);
+	bool partial = r->partial;
+	char *text;
+	size_t n;
 
+	if (pp_nccl_record_is(at, end))
+		end = pp_nccl_record_open(at, end, &at, &r->partial);
+	text = at;
+	while (end > at && (end[-1] == ' ' || end[-1] == '\r'))
+		end--;
+	n = (size_t)(end - at);
+	if (n > PP_NCCL_LINE_MAX || plain_len(at, end) < n) {
+		n = clean(r, at, end);
+		text = r->clean;
+	}
+	text[n] = '\0';
 	if (n)
-		r->fn(r->ctx, r->clean, n, r->number);
+		r->fn(r->ctx, text, n, r->number);
+	r->partial = partial;
 }
 
 /* A row of numbers, whatever stands before or behind it: its end is mostly digits. */
@@ -93,54 +126,145 @@ static bool is_row(const char *at, const char *end)
 {
 	size_t digits = 0;
 
-	if (end - at < 48)
+	if (end - at < ROW_TAIL)
 		return false;
-	for (const char *p = end - 48; p < end; p++)
+	for (const char *p = end - ROW_TAIL; p < end; p++)
 		digits += *p >= '0' && *p <= '9';
 	return digits >= 10;
 }
 
-/*
- * "/GDRDMA", perhaps behind the end of a device's number: what a terminal or an editor broke off a
- * connection line, which without it says the opposite.
- */
-static bool is_torn(const char *at, const char *end)
+/* "# nThread", "#  Rank" and their like (formats.def); comments of shell and Markdown are many. */
+static bool is_head(const char *at, const char *end)
 {
-	const char *p = at;
+	enum { SHORTEST = 9 };
 
-	while (p < end && p - at < 8 && ((*p >= '0' && *p <= '9') || *p == '(' || *p == ')'))
-		p++;
-	return end - p >= 7 && !memcmp(p, "/GDRDMA", 7);
+	return end - at > SHORTEST && at[1] == ' ' && memchr(" nROUs", at[2], 6) &&
+	       !memchr(at, '\n', SHORTEST);
 }
 
-static const char *find_hash(const char *at, const char *end)
+static const char *find_head(const char *at, const char *end)
 {
-	const char *p = at < end ? memchr(at, '#', (size_t)(end - at)) : NULL;
+	while (at < end && (at = memchr(at, '#', (size_t)(end - at)))) {
+		do {
+			if (is_head(at, end))
+				return at;
+			at++;
+		} while (at < end && *at == '#');
+	}
+	return end;
+}
 
-	return p ? p : end;
+/*
+ * "/GDRDMA" where a line begins, perhaps behind the end of a device's number: what a terminal or an
+ * editor broke off a connection line, which without it says the opposite.
+ */
+static const char *find_torn(const char *start, const char *at, const char *end)
+{
+	const char *p;
+
+	for (; at < end && (at = memchr(at, 'G', (size_t)(end - at))); at++) {
+		if (end - at < 6 || memcmp(at, "GDRDMA", 6) != 0 || at == start || at[-1] != '/')
+			continue;
+		for (p = at - 1; p > start && at - p < 9; p--)
+			if (!((p[-1] >= '0' && p[-1] <= '9') || p[-1] == '(' || p[-1] == ')'))
+				break;
+		if (p == start || p[-1] == '\n')
+			return at;
+	}
+	return end;
+}
+
+/* The first row of numbers in [at, end), both where a line begins; @end when there is none. */
+static char *find_row(char *at, char *end)
+{
+	char *eol;
+
+	while (end - at > ROW_TAIL) {
+		eol = memrchr(at, '\n', ROW_TAIL); /* lines that are too short */
+		if (!eol) {
+			eol = memchr(at + ROW_TAIL, '\n', (size_t)(end - at - ROW_TAIL));
+			if (!eol || is_row(at, eol))
+				return eol ? at : end;
+		}
+		at = eol + 1;
+	}
+	return end;
+}
+
+static uint64_t count_lines(const char *at, const char *end)
+{
+	const uint64_t ones = 0x0101010101010101ULL, low = 0x7f * ones;
+	uint64_t n = 0, w;
+
+	for (; end - at >= 8; at += 8) {
+		memcpy(&w, at, sizeof(w));
+		w ^= '\n' * ones;
+		/* the high bit of each byte that is not zero */
+		w = (((w & low) + low) | w) & ~low;
+		n += 8 - ((w >> 7) * ones >> 56);
+	}
+	for (; at < end; at++)
+		n += *at == '\n';
+	return n;
+}
+
+/* Where the next word, head and torn end are, so that none is searched for twice. */
+struct sights {
+	const char *word, *head, *torn;
+};
+
+/* The next line of [at, end) that may say something; @end is behind a newline. */
+static char *next_line(const struct pp_nccl_reader *r, struct sights *s, char *at, char *end)
+{
+	const char *first;
+	char *eol, *begin;
+
+	if (s->word < at)
+		s->word = pp_nccl_line_find_word(at, end);
+	if (s->head < at)
+		s->head = find_head(at, end);
+	if (s->torn < at)
+		s->torn = find_torn(at, at, end);
+	first = s->word < s->head ? s->word : s->head;
+	first = s->torn < first ? s->torn : first;
+	begin = end;
+	if (first < end) {
+		eol = memrchr(at, '\n', (size_t)(first - at));
+		begin = eol ? eol + 1 : at;
+	}
+	return r->table ? find_row(at, begin) : begin;
 }
 
 /* Whole lines of [at, end); returns where the unfinished one begins. */
-static const char *scan(struct pp_nccl_reader *r, const char *at, const char *end)
+static char *scan(struct pp_nccl_reader *r, char *at, char *end)
 {
-	const char *word = pp_nccl_line_find_word(at, end), *hash = find_hash(at, end), *eol;
+	char *eol = memrchr(at, '\n', (size_t)(end - at)), *whole, *line;
+	struct sights s;
 
-	while (at < end && (eol = memchr(at, '\n', (size_t)(end - at)))) {
-		if (!r->skipping)
-			r->number++;
-		if (word < at)
-			word = pp_nccl_line_find_word(at, end);
-		if (hash < at)
-			hash = find_hash(at, end);
-		if (r->skipping)
-			r->cut += !r->counted && word < eol;
-		else if (word < eol || hash < eol || is_torn(at, eol) ||
-			 (r->table && is_row(at, eol)))
-			hand_on(r, at, eol);
-		r->skipping = r->counted = false;
+	if (!eol)
+		return at;
+	whole = eol + 1;
+	if (r->skipping) {
+		eol = memchr(at, '\n', (size_t)(whole - at));
+		r->cut += !r->counted && pp_nccl_line_find_word(at, eol) < eol;
 		at = eol + 1;
 	}
-	return at;
+	r->skipping = r->counted = false;
+	s.word = pp_nccl_line_find_word(at, whole);
+	s.head = find_head(at, whole);
+	s.torn = find_torn(at, at, whole);
+	while (at < whole) {
+		line = next_line(r, &s, at, whole);
+		r->number += count_lines(at, line);
+		if (line == whole)
+			break;
+		r->number++;
+		eol = memchr(line, '\n', (size_t)(whole - line));
+		hand_on(r, line, eol);
+		r->counted = false;
+		at = eol + 1;
+	}
+	return whole;
 }
 
 /*
@@ -149,7 +273,7 @@ static const char *scan(struct pp_nccl_reader *r, const char *at, const char *en
  */
 static void cut_line(struct pp_nccl_reader *r)
 {
-	const char *end = r->buf + r->len;
+	char *end = r->buf + r->len;
 	bool word = pp_nccl_line_find_word(r->buf, end) < end;
 
 	if (!r->skipping) {
@@ -168,7 +292,7 @@ static void cut_line(struct pp_nccl_reader *r)
 
 void pp_nccl_reader_feed(struct pp_nccl_reader *r, const char *bytes, size_t len)
 {
-	const char *rest;
+	char *rest;
 	size_t part;
 
 	while (len) {

@@ -21,7 +21,7 @@ typedef void pp_nccl_reader_fn(void *ctx, const char *text, size_t len, uint64_t
 struct pp_nccl_reader {
 	pp_nccl_reader_fn *fn;
 	void *ctx;
-	char *buf; /* owned */
+	char *buf; /* owned; a byte more than it holds, for a NUL */
 	size_t len;
 	uint64_t number; /* lines begun so far */
 	uint64_t cut;	 /* lines that were longer than the bound */

@@ -326,6 +326,32 @@ static const struct sample {
 	 0,
 	 ANY,
 	 {{0, 1048576}}},
+	/* -S and -I of nccl-tests 2.19, as its writeBenchmarkLineBody() and writePerIterReport()
+	   print */
+	{"     1048576        262144     float     sum      -1    61.56   17.03   17.03       0    "
+	 "60.01   "
+	 "17.47   17.47       0  2026-11-29 15:05:14",
+	 PP_NCCL_TEST_ROW,
+	 0,
+	 ANY,
+	 {{0, 1048576}}},
+	{"     1048576        262144     float     sum      -1    61.56   17.03   17.03       0    "
+	 "58.11    "
+	 "70.25    69.90     3.21    60.01   17.47   17.47       0    58.02    66.31    66.01     "
+	 "2.17",
+	 PP_NCCL_TEST_ROW,
+	 0,
+	 ANY,
+	 {{0, 1048576}}},
+	{"     1048576        262144     float     sum      -1    61.56   17.03   17.03       0    "
+	 "58.11    "
+	 "70.25    69.90     3.21    60.01   17.47   17.47       0    58.02    66.31    66.01     "
+	 "2.17  "
+	 "2026-11-29 15:05:14",
+	 PP_NCCL_TEST_ROW,
+	 0,
+	 ANY,
+	 {{0, 1048576}}},
 	{"host0: Test NCCL failure common.cu:959 'remote process exited'",
 	 PP_NCCL_APPLICATION_FAILED, 0, ANY},
 	{"DistBackendError: NCCL error in: x.cpp:1970, unhandled, NCCL version 2.19.3",
@@ -343,17 +369,19 @@ static struct pp_nccl_span span(const char *text)
 
 static void test_samples(void **state)
 {
+	static struct pp_nccl_formats formats;
 	struct pp_nccl_event event;
 	struct pp_nccl_line line;
 	size_t pos;
 
 	(void)state;
+	pp_nccl_formats_init(&formats);
 	for (size_t i = 0; i < sizeof(SAMPLES) / sizeof(SAMPLES[0]); i++) {
 		const struct sample *s = &SAMPLES[i];
 
 		pos = 0;
 		assert_true(pp_nccl_line_next(s->text, strlen(s->text), &pos, &line));
-		pp_nccl_event_read(&line, &event);
+		pp_nccl_event_read(&formats, &line, &event);
 		if (event.kind != s->kind || event.oldest != s->oldest || event.newest != s->newest)
 			fail_msg("kind %d, %d..%d: %s", (int)event.kind, event.oldest, event.newest,
 				 s->text);
