@@ -251,15 +251,16 @@ static struct scene *scene_new(void)
 	return s;
 }
 
-/* Mostly memory that fits, now and then what does not. */
+/* Mostly memory that fits; now and then its end lies within two bytes of the region's. */
 static struct soft_sge piece(struct scene *s, uint32_t length)
 {
 	uint32_t pick = take(s, 1);
 	enum kind kind = pick & 0x40 ? (pick >> 4) % KINDS : pick & 1 ? LOCAL : REMOTE;
+	uint64_t addr = (uint64_t)(uintptr_t)memory[kind] + (pick & 0xe) * 512;
 
-	return (struct soft_sge){(uint64_t)(uintptr_t)memory[kind] + (pick & 0xe) * 512 -
-					 (pick >> 7),
-				 length, s->region[kind].key ^ (pick == 0xff)};
+	if (pick & 0x80)
+		addr = (uint64_t)(uintptr_t)memory[kind] + BYTES - length + (pick >> 1 & 3) - 1;
+	return (struct soft_sge){addr, length, s->region[kind].key ^ (pick == 0xff)};
 }
 
 static void post(struct scene *s)
@@ -287,7 +288,7 @@ static void post(struct scene *s)
 		wr->ud.remote_qpn = e->qp.num;
 		wr->ud.qkey = which & 0x80 ? 1 : QKEY;
 	} else {
-		struct soft_sge remote = piece(s, 0);
+		struct soft_sge remote = piece(s, wr->length);
 
 		wr->rc.remote_addr = remote.addr;
 		wr->rc.rkey = remote.lkey;
@@ -423,7 +424,7 @@ static void made_packet(struct scene *s)
 				.dest_qp = qp->num,
 				.pkey = 0xffff};
 	unsigned int flags = soft_opcode_find(p.opcode)->flags;
-	struct soft_sge remote = piece(s, 0);
+	struct soft_sge remote;
 	size_t len;
 
 	if (!soft_opcode_find(p.opcode)->name)
@@ -435,16 +436,17 @@ static void made_packet(struct scene *s)
 	p.syndrome = mix & 0x20 ? (uint8_t)take(s, 1) : SOFT_AETH_ACK;
 	p.msn = qp->resp.msn;
 	p.ack_request = mix & 0x40;
-	p.va = remote.addr + (mix & 0x10 ? take(s, 2) : 0);
-	p.rkey = remote.lkey;
-	p.qkey = mix & 0x80 ? take(s, 1) : QKEY;
-	p.src_qp = 3;
-	p.length = mix & 0x80 ? take(s, 4) : take(s, 2);
+	p.length = mix & 0x80 ? take(s, 4) : take(s, 2) % BYTES;
 	if (flags & SOFT_HAS_PAYLOAD) {
 		p.payload_bytes = mix & 0x20 ? take(s, 2) % (SOFT_MTU_MAX + 1) : qp->attr.mtu;
 		if ((flags & SOFT_HAS_RETH) && (flags & SOFT_IS_LAST) && (mix & 0x10))
 			p.payload_bytes = p.length = p.length % (qp->attr.mtu + 1);
 	}
+	remote = piece(s, flags & SOFT_HAS_ATOMIC ? 8 : p.length);
+	p.va = remote.addr;
+	p.rkey = remote.lkey;
+	p.qkey = mix & 0x80 ? take(s, 1) : QKEY;
+	p.src_qp = 3;
 	len = soft_packet_encode(&p, bytes) + p.payload_bytes + soft_packet_pad(p.payload_bytes) +
 	      SOFT_ICRC_BYTES;
 	seal(s, bytes, len);
