@@ -2,6 +2,7 @@
 #include "soft/engine/show.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -133,20 +134,24 @@ static int take(int from, int *ret)
 	return 0;
 }
 
+/* Whoever answers chose the descriptor: only a memfd's reads never block. */
 static int read_all(int fd, struct pp_buf *ret)
 {
 	char part[65536];
 
-	for (off_t at = 0;;) {
+	if (fcntl(fd, F_GET_SEALS) < 0)
+		return -EACCES;
+	for (off_t at = 0; !ret->failed;) {
 		ssize_t n = pread(fd, part, sizeof(part), at);
 
 		if (n < 0)
 			return -errno;
 		if (n == 0)
-			return ret->failed;
+			return 0;
 		pp_buf_add(ret, part, (size_t)n);
 		at += n;
 	}
+	return ret->failed;
 }
 
 int soft_show_ask(unsigned int slot, int timeout_ms, struct pp_buf *ret)
