@@ -153,6 +153,82 @@ static void test_resize_cq(void **state)
 	client_close(&c);
 }
 
+static void *resize(void *cq)
+{
+	return (void *)(intptr_t)ibv_resize_cq(cq, 100);
+}
+
+/* Who polls the extended way may post and query before it ends; who resizes has to wait for it. */
+static void test_resize_beside_a_poller(void **state)
+{
+	struct ibv_cq_init_attr_ex init = {.cqe = 8};
+	struct ibv_poll_cq_attr none = {0};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+	struct ibv_qp_init_attr got;
+	struct ibv_cq_ex *ex;
+	pthread_t thread;
+	struct client c;
+	struct ibv_qp *qp;
+	void *rc;
+
+	(void)state;
+	client_open(&c);
+	ex = ibv_create_cq_ex(c.context, &init);
+	assert_non_null(ex);
+	qp = ibv_create_qp(c.pd,
+			   &(struct ibv_qp_init_attr){.send_cq = ibv_cq_ex_to_cq(ex),
+						      .recv_cq = ibv_cq_ex_to_cq(ex),
+						      .cap = {.max_send_wr = 8, .max_recv_wr = 8},
+						      .qp_type = IBV_QPT_RC});
+	assert_non_null(qp);
+	client_to_init(qp);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+	alarm(60);
+	assert_int_equal(ibv_start_poll(ex, &none), 0);
+	assert_int_equal(ex->status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(pthread_create(&thread, NULL, resize, ibv_cq_ex_to_cq(ex)), 0);
+	poll(NULL, 0, 50);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &got), 0);
+	ibv_end_poll(ex);
+	assert_int_equal(pthread_join(thread, &rc), 0);
+	alarm(0);
+	assert_null(rc);
+	assert_int_equal(ibv_cq_ex_to_cq(ex)->cqe, 100);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+	client_close(&c);
+}
+
+/* rdma-core's ibv_query_qp() shows the state in the object, when it was asked for. */
+static void test_query_shows_the_state(void **state)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE}, *bad;
+	struct ibv_sge nowhere = {.addr = 0x1000, .length = 8, .lkey = 1};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct client c;
+	struct ibv_qp *qp;
+
+	(void)state;
+	client_open(&c);
+	qp = client_qp(&c, IBV_QPT_RC, NULL);
+	client_to_init(qp);
+	client_connect(&c, qp, qp->qp_num);
+	wr.sg_list = &nowhere;
+	wr.num_sge = 1;
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+	assert_int_equal(client_wait(c.cq).status, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_CAP, &init), 0);
+	assert_int_equal(qp->state, IBV_QPS_RTS);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+	assert_int_equal(qp->state, IBV_QPS_ERR);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	client_close(&c);
+}
+
 /* ── memory ── */
 
 static int reg_errno(struct ibv_pd *pd, void *at, size_t len, int access)
@@ -456,6 +532,8 @@ int main(void)
 		cmocka_unit_test(test_old_query_port_writes_48_bytes),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_resize_cq),
+		cmocka_unit_test(test_resize_beside_a_poller),
+		cmocka_unit_test(test_query_shows_the_state),
 		cmocka_unit_test(test_host_memory),
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_rereg),

@@ -414,6 +414,31 @@ static void held_and_left(void **state)
 	end_close(&b);
 }
 
+/* Another address while something is under way (SQD): both windows count what is theirs. */
+static void moved_under_way(void **state)
+{
+	struct soft_gid elsewhere;
+	struct end a, b;
+
+	(void)state;
+	end_open(&a, "127.0.0.1", SOFT_RC);
+	end_open(&b, "127.0.0.1", SOFT_RC);
+	end_connect(&a, b.qp.num, PATIENT);
+	end_connect(&b, a.qp.num, PATIENT);
+	elsewhere = a.gid;
+	elsewhere.raw[15] = 2;
+	soft_engine_lock(a.engine);
+	assert_ptr_equal(a.qp.window, b.qp.window);
+	a.qp.req.bytes_out = 1000;
+	soft_window_sent(a.qp.window, 1000);
+	assert_int_equal(soft_engine_connect(a.engine, &a.qp, &a.gid, &elsewhere, 0, 64, 0), 0);
+	assert_int_equal(b.qp.window->in_flight, 0);
+	assert_int_equal(a.qp.window->in_flight, 1000);
+	soft_engine_unlock(a.engine);
+	end_close(&a);
+	end_close(&b);
+}
+
 /* Peers of a dead process may still send to its numbers when another takes its slot. */
 static void numbers_begin_anywhere(void **state)
 {
@@ -450,6 +475,7 @@ int main(void)
 		cmocka_unit_test(numbers_begin_anywhere),
 		cmocka_unit_test(left_for_the_thread),
 		cmocka_unit_test(held_and_left),
+		cmocka_unit_test(moved_under_way),
 	};
 
 	/* Where it may: what other programs of this machine do on the port is not the test's. */

@@ -188,9 +188,12 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		return EIO;
 	if (cqe <= 0 || (uint32_t)cqe > c->device->config.limits.max_cqe)
 		return EINVAL;
+	/* Who polls may need the engine's lock before it lets go of the queue: to post. */
+	pthread_mutex_lock(&cq->queue.consumer);
 	soft_engine_lock(c->engine);
-	r = soft_cq_resize(&cq->queue, (uint32_t)cqe);
+	r = soft_cq_resize_locked(&cq->queue, (uint32_t)cqe);
 	soft_engine_unlock(c->engine);
+	pthread_mutex_unlock(&cq->queue.consumer);
 	if (!r)
 		ibv->cqe = cqe;
 	return -r;

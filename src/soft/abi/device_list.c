@@ -173,6 +173,8 @@ static struct soft_attach *attach_new(const struct soft_device *d, struct soft_e
 
 	_Static_assert((int)SOFT_CONFIG_GIDS_MAX <= (int)SOFT_LINK_GIDS_MAX,
 		       "a link has room for all");
+	_Static_assert((int)SOFT_CONFIG_DEVICES_MAX <= (int)SOFT_WIRES_MAX,
+		       "packets of every device wake the thread");
 	if (!a)
 		return NULL;
 	for (unsigned int i = 0; i < link.num_gids; i++)

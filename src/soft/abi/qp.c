@@ -31,8 +31,9 @@ static void on_event(struct soft_qp *qp, enum soft_qp_event event)
 }
 
 /*
- * The client's field follows ibv_modify_qp() alone, as with every provider: it is read without a
- * lock. What the device did by itself is told by completions, events and ibv_query_qp().
+ * The client's field follows ibv_modify_qp() and ibv_query_qp() alone, as with every provider: it
+ * is read without a lock. What the device did by itself is told by completions, events and
+ * ibv_query_qp().
  */
 static void on_moved(struct soft_qp *qp, enum soft_qp_state state)
 {

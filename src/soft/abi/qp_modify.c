@@ -176,7 +176,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	struct soft_qp_object *o = soft_qp_of(qp);
 	struct soft_context *c = soft_context_of(qp->context);
 
-	(void)mask; /* says what is wanted; all may be written */
+	/* The mask says what is wanted; all may be written. */
 	soft_engine_lock(c->engine);
 	/* rate_limit came later: old clients have no room for it. */
 	memcpy(attr, &o->attr, offsetof(struct ibv_qp_attr, rate_limit));
@@ -184,6 +184,9 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	attr->sq_draining =
 		o->qp.state == SOFT_QP_SQD && o->qp.req.sq.retired != o->qp.req.sq.started;
 	soft_engine_unlock(c->engine);
+	/* As rdma-core's: who asks for the state sees it in the object too. */
+	if (mask & IBV_QP_STATE)
+		qp->state = attr->qp_state;
 	attr->path_mig_state = IBV_MIG_MIGRATED;
 	*init = (struct ibv_qp_init_attr){
 		.qp_context = qp->qp_context,

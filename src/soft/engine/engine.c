@@ -350,6 +350,10 @@ int soft_engine_connect(struct soft_engine *e, struct soft_qp *qp, const struct 
 	window = soft_engine_window_get(e, dst, soft_link_receive_buffer(wire->link) / 4);
 	if (!window)
 		return -ENOMEM;
+	/* What is under way (a new address in SQD) counts where its answers will be counted. */
+	if (qp->window)
+		soft_window_dropped(qp->window, qp->req.bytes_out);
+	soft_window_sent(window, qp->req.bytes_out);
 	soft_engine_window_put(e, qp->window);
 	qp->window = window;
 	path.traffic_class = traffic_class;

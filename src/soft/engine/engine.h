@@ -22,6 +22,8 @@
 
 struct soft_engine;
 
+enum { SOFT_WIRES_MAX = 32 }; /* that the thread watches */
+
 /* A device's wire. */
 struct soft_wire;
 

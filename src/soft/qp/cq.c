@@ -99,7 +99,7 @@ static bool make_room(struct soft_cq *cq, uint32_t produced)
 	return produced - consumed < cq->capacity;
 }
 
-int soft_cq_resize(struct soft_cq *cq, uint32_t capacity)
+int soft_cq_resize_locked(struct soft_cq *cq, uint32_t capacity)
 {
 	struct soft_cqe *ring = NULL, *old = NULL;
 	uint32_t mask = 0, produced, consumed;
@@ -107,7 +107,6 @@ int soft_cq_resize(struct soft_cq *cq, uint32_t capacity)
 
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&cq->consumer);
 	compact(cq, /* qp_num= */ 0, /* any= */ false);
 	produced = atomic_load_explicit(&cq->produced, memory_order_relaxed);
 	consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
@@ -119,7 +118,6 @@ int soft_cq_resize(struct soft_cq *cq, uint32_t capacity)
 		cq->mask = mask;
 		cq->capacity = capacity;
 	}
-	pthread_mutex_unlock(&cq->consumer);
 	free(old ? old : ring);
 	return old ? 0 : -EINVAL;
 }

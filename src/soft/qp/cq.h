@@ -55,8 +55,9 @@ enum soft_cq_armed { SOFT_CQ_IDLE, SOFT_CQ_ARMED_SOLICITED, SOFT_CQ_ARMED_ANY };
 /* -EINVAL: no capacity, or more than SOFT_CQ_CAPACITY_MAX; -ENOMEM. */
 int soft_cq_init(struct soft_cq *cq, uint32_t capacity);
 void soft_cq_done(struct soft_cq *cq);
-/* Engine lock held; waits for who polls. -EINVAL: no such capacity, or more lie there; -ENOMEM. */
-int soft_cq_resize(struct soft_cq *cq, uint32_t capacity);
+/* cq->consumer, taken before the engine's lock, and that are held. -EINVAL: no such capacity, or
+ * more lie there; -ENOMEM. */
+int soft_cq_resize_locked(struct soft_cq *cq, uint32_t capacity);
 
 /* Producer. false: no room; the completion is lost, cq->overrun is set, overflow() is called once.
  */
