@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A dense table of byte classes: one load per byte of text. The top bit of an entry says that
- * literals end in that state, so that the common byte touches nothing else.
+ * A dense table of byte classes: one load per byte of text. A bit above the state's number says
+ * that literals end in it, so that the common byte touches nothing else.
  */
 #include "judge/automaton.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/banned.h"
 
-enum { STATES_MAX = 0x7fff, ENDS = 0x8000, NONE = 0xffff, SHORT = 3 };
+enum { STATES_MAX = 0xffff, ENDS = 0x10000, NONE = 0xffff, SHORT = 3 };
 
 struct literal {
 	char *text; /* owned, folded */
@@ -24,7 +24,7 @@ struct pp_automaton {
 	size_t n;
 	uint8_t class[256]; /* 0: in no literal */
 	unsigned int classes;
-	uint16_t *next;	   /* owned: [states][classes] */
+	uint32_t *next;	   /* owned: [states][classes] */
 	uint16_t *literal; /* owned: the one that ends in a state, or NONE */
 	uint16_t *shorter; /* owned: nearest state on the way of suffixes where one ends; 0 none */
 	size_t states;
@@ -128,10 +128,10 @@ static void insert(struct pp_automaton *a, unsigned int id)
 	size_t s = 0;
 
 	for (size_t i = 0; i < l->len; i++) {
-		uint16_t *to = &a->next[s * a->classes + a->class[(unsigned char)l->text[i]]];
+		uint32_t *to = &a->next[s * a->classes + a->class[(unsigned char)l->text[i]]];
 
 		if (!*to)
-			*to = (uint16_t)a->states++;
+			*to = (uint32_t)a->states++;
 		s = *to;
 	}
 	a->literal[s] = (uint16_t)id;
@@ -151,17 +151,17 @@ static int link_suffixes(struct pp_automaton *a)
 	}
 	for (unsigned int c = 0; c < a->classes; c++)
 		if (a->next[c])
-			queue[tail++] = a->next[c];
+			queue[tail++] = (uint16_t)a->next[c];
 	while (head < tail) {
 		size_t s = queue[head++], f = suffix[s];
 
 		a->shorter[s] = a->literal[f] != NONE ? (uint16_t)f : a->shorter[f];
 		for (unsigned int c = 0; c < a->classes; c++) {
-			uint16_t *to = &a->next[s * a->classes + c];
+			uint32_t *to = &a->next[s * a->classes + c];
 
 			if (*to) {
-				suffix[*to] = a->next[f * a->classes + c];
-				queue[tail++] = *to;
+				suffix[*to] = (uint16_t)a->next[f * a->classes + c];
+				queue[tail++] = (uint16_t)*to;
 			} else {
 				*to = a->next[f * a->classes + c];
 			}
