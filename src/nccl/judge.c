@@ -105,8 +105,8 @@ static enum pp_nccl_claim claim(struct pp_nccl_case *c)
 	if (pp_nccl_refuted_by_capability(c))
 		return PP_NCCL_REFUTED;
 	if (j->ends.gdr)
-		pp_nccl_because(c, j->ends.gdr_at, "%" PRIu32 " ends between hosts, all GDRDMA",
-				j->ends.gdr);
+		pp_nccl_because(c, j->ends.gdr_at, "%" PRIu32 " end%s between hosts, all GDRDMA",
+				j->ends.gdr, j->ends.gdr == 1 ? "" : "s");
 	if (root)
 		pp_nccl_because(c, root->place, "an error was reported: %s",
 				pp_nccl_error_cause(root));

@@ -120,6 +120,11 @@ static struct pp_nccl_place rings_without_gdr(const struct pp_nccl_case *c)
 	return (struct pp_nccl_place){PP_NCCL_NONE, 0};
 }
 
+static const char *ends_use(uint32_t n)
+{
+	return n == 1 ? "end between hosts uses" : "ends between hosts use";
+}
+
 /* Connections that are not direct; each is a reason of its own. */
 bool pp_nccl_refuted_by_ends(struct pp_nccl_case *c)
 {
@@ -127,18 +132,17 @@ bool pp_nccl_refuted_by_ends(struct pp_nccl_case *c)
 	struct pp_nccl_place rings = rings_without_gdr(c);
 
 	if (n->socket)
-		pp_nccl_because(c, n->socket_at, "%" PRIu32 " ends between hosts use TCP sockets",
-				n->socket);
+		pp_nccl_because(c, n->socket_at, "%" PRIu32 " %s TCP sockets", n->socket,
+				ends_use(n->socket));
 	if (n->staged)
 		pp_nccl_because(c, n->staged_at,
-				"%" PRIu32 " ends between hosts use RDMA without GDRDMA: through "
-				"host memory",
-				n->staged);
+				"%" PRIu32 " %s RDMA without GDRDMA: through host memory",
+				n->staged, ends_use(n->staged));
 	if (n->staged)
 		because_unable(c);
 	if (n->nvlink)
-		pp_nccl_because(c, n->nvlink_at,
-				"%" PRIu32 " ends between hosts use NVLink: no NIC", n->nvlink);
+		pp_nccl_because(c, n->nvlink_at, "%" PRIu32 " %s NVLink: no NIC", n->nvlink,
+				ends_use(n->nvlink));
 	if (n->ll)
 		pp_nccl_because(c, n->gdr_at,
 				"NCCL_PROTO allows LL only: senders keep their buffers in host "
