@@ -91,7 +91,7 @@ def coloured(n):
 def dead(n):
     """A process with as many dead communicators as are looked at, then connections of none."""
     if n < 128:
-        member = b"n0:1:2 [0] NCCL INFO comm 0x%x rank 5 nranks 8 cudaDev 0 busId 1b000 - " % n
+        member = b"n0:1:2 [0] NCCL INFO comm 0x%x rank 2 nranks 8 cudaDev 0 busId 1b000 - " % n
         return member + b"Init COMPLETE\n" + member + b"Destroy COMPLETE\n"
     return b"n0:1:2 [0] NCCL INFO Channel %02d/0 : %d[0] -> 1[0] [send] via NET/IB/0\n" % (n & 31, n & 3)
 

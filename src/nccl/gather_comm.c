@@ -9,8 +9,11 @@
 #include "nccl/gather.h"
 #include "base/banned.h"
 
-/* A process with more communicators than this is not searched to the end: the answer is a guess. */
-enum { MAX_LOOKED = 128 };
+/*
+ * A process with more communicators than this is not searched to the end: the answer is a guess.
+ * So it is when none of the newest ones fits and only dead ones are left.
+ */
+enum { MAX_LOOKED = 128, MAX_DEAD = 16 };
 
 static struct pp_nccl_process *process_at(const struct pp_nccl_said *s)
 {
@@ -58,6 +61,12 @@ static struct pp_nccl_pointer *pointer_find(const struct pp_nccl_said *s, uint64
 	return i == PP_NCCL_NONE ? NULL : pp_nccl_table_at(&s->job->pointers, i);
 }
 
+/* A process without the bit has no member of this rank. */
+static uint64_t rank_bit(uint32_t rank)
+{
+	return 1ULL << rank % 64;
+}
+
 /* The member behind a pointer of this process; a new one when the pointer was used again. */
 static uint32_t member_of(struct pp_nccl_said *s, uint64_t pointer, uint64_t rank, uint64_t n_ranks)
 {
@@ -88,6 +97,7 @@ static uint32_t member_of(struct pp_nccl_said *s, uint64_t pointer, uint64_t ran
 	m->previous = process_at(s)->members;
 	process_at(s)->members = i + 1;
 	process_at(s)->living++;
+	process_at(s)->ranks |= rank_bit(m->rank);
 	return i;
 }
 
@@ -250,12 +260,14 @@ uint32_t pp_nccl_gather_owner(struct pp_nccl_said *s, const struct pp_nccl_chann
 	uint32_t peer = c->from > c->to ? c->from : c->to, looked = 0, i;
 	const struct pp_nccl_member *m;
 
+	*ret_ambiguous = false;
+	if (!(process_at(s)->ranks & rank_bit(owner)))
+		return PP_NCCL_NONE;
 	for (i = process_at(s)->members; i && looked < MAX_LOOKED; i = m->previous, looked++) {
-		/* dead ones behind the newest one that fits change nothing */
-		if (found != PP_NCCL_NONE && !left) {
-			i = 0;
+		if (!left && found != PP_NCCL_NONE)
+			i = 0; /* dead ones behind the newest one that fits change nothing */
+		if (!i || (!left && looked >= MAX_DEAD))
 			break;
-		}
 		m = member_at(s->job, i - 1);
 		left -= !m->over;
 		if (m->rank != owner || peer >= m->n_ranks)

@@ -44,6 +44,7 @@ struct pp_nccl_process {
 	} key;
 	uint32_t same_as;  /* index + 1 of the process this one is an alias of, 0 none */
 	uint32_t members;  /* newest one, index + 1; they are chained */
+	uint64_t ranks;	   /* of these, modulo 64: what none of them has */
 	uint32_t living;   /* of these, not over */
 	uint32_t channels; /* said before any communicator was named, 0 none */
 	/* returned: an error, by what gives up; start_failed: the same while it started */
