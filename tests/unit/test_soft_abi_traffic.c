@@ -299,9 +299,9 @@ static void test_protection(void **state)
 			fail_msg("%s: %s", cases[i].what, ibv_wc_status_str(wc.status));
 		for (int j = 0; j < BYTES; j++)
 			assert_int_equal(p.dst[j], 0);
+		assert_int_equal(p.a->state, IBV_QPS_RTS); /* what the client set, until it asks */
 		assert_int_equal(ibv_query_qp(p.a, &attr, IBV_QP_STATE, &init), 0);
 		assert_int_equal(attr.qp_state, IBV_QPS_ERR);
-		assert_int_equal(p.a->state, IBV_QPS_RTS); /* what the client set */
 		ibv_dereg_mr(mr);
 		ibv_dealloc_pd(pd);
 		pair_close(&p);

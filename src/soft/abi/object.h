@@ -85,7 +85,7 @@ struct soft_mr_object {
 	struct soft_region region;
 	struct soft_pd_object *pd;
 	int access;
-	void *mapping; /* region_dmabuf.c: what was mapped, and how much */
+	void *mapping; /* mr_mapped.c: what was mapped, and how much */
 	size_t mapping_length;
 	int fd; /* kept: the kernel's list of dma-bufs shows who holds them; -1: none */
 };

@@ -119,7 +119,10 @@ EXPORT int access(const char *path, int mode)
 
 static mode_t mode_of(int flags, va_list ap)
 {
-	return flags & (O_CREAT | O_TMPFILE) ? (mode_t)va_arg(ap, int) : 0;
+	/* O_TMPFILE holds the bit of O_DIRECTORY, with which no mode comes. */
+	bool makes = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+
+	return makes ? (mode_t)va_arg(ap, int) : 0;
 }
 
 #define OPEN(name)                                        \
