@@ -76,11 +76,11 @@ struct scene {
 	pp_ns now;
 	const uint8_t *data;
 	size_t left;
-	struct flight flights[FLIGHTS];
-	unsigned int head, tail;
+	unsigned int head, tail; /* of flights */
 };
 
-/* Large, and empty after each input: made once. */
+/* Large, and empty after each input. */
+static struct flight flights[FLIGHTS];
 static struct soft_qp_table table;
 static uint8_t *memory[KINDS]; /* mapped once, between pages that nobody may touch */
 
@@ -131,7 +131,7 @@ static void on_send(struct soft_qp *qp, const struct soft_path *path, const stru
 {
 	struct scene *s = qp->owner;
 	unsigned int from = (unsigned int)((struct end *)(void *)qp - s->ends);
-	struct flight *f = &s->flights[s->head++ % FLIGHTS];
+	struct flight *f = &flights[s->head++ % FLIGHTS];
 
 	(void)path;
 	(void)copy;
@@ -461,11 +461,11 @@ static void deliver(struct scene *s)
 
 	if (s->head == s->tail)
 		return;
-	f = &s->flights[s->tail % FLIGHTS];
+	f = &flights[s->tail % FLIGHTS];
 	if (fate & 0x40 && s->head - s->tail > 1) {
-		struct flight other = s->flights[(s->tail + 1) % FLIGHTS];
+		struct flight other = flights[(s->tail + 1) % FLIGHTS];
 
-		s->flights[(s->tail + 1) % FLIGHTS] = *f;
+		flights[(s->tail + 1) % FLIGHTS] = *f;
 		*f = other;
 	}
 	if ((fate & 0x30) == 0x30)
