@@ -121,8 +121,9 @@ static void test_inline(void **state)
 
 static void test_file(void **state)
 {
-	static const char text[] = "# two\n[all]\nmtu = 512\n[device x]\naddress = 10.0.0.2\n"
-				   "[device y]\nnetdev = eth1\nmtu = 4096\nmax_qp = 3\n";
+	static const char text[] =
+		"# two\n[all]\nmtu = 512\n[device x]\naddress = 10.0.0.2\n"
+		"[device y]\nnetdev = eth1\nmtu = 4096\nmax_qp = 3\ntrains = no\n";
 	char path[] = "/tmp/soft-config-XXXXXX";
 	int fd = mkstemp(path);
 
@@ -137,6 +138,8 @@ static void test_file(void **state)
 	assert_int_equal(config.devices[0].mtu, 512);
 	assert_int_equal(config.devices[1].mtu, 4096);
 	assert_int_equal(config.devices[1].limits.max_qp, 3);
+	assert_false(config.devices[0].singly);
+	assert_true(config.devices[1].singly);
 	assert_int_equal(parse("/nonexistent/soft.conf"), -ENOENT);
 	assert_non_null(strstr(err.text, "/nonexistent/soft.conf"));
 }
@@ -149,7 +152,7 @@ static void test_refused(void **state)
 		{"name=a", "neither address= nor netdev="},
 		{"name=a,address=10.9.9.9", "no address 10.9.9.9"},
 		{"name=a,address=300.1.1.1", "not an IPv4 or IPv6 address"},
-		{"name=a,netdev=eth7", "netdev eth7 has no address"},
+		{"name=a,netdev=eth7", "no netdev eth7"},
 		{"name=a,address=127.0.0.1;name=a,address=::1", "twice"},
 		{"name=a,address=127.0.0.1,address=127.0.0.1", "twice"},
 		{"name=a/b,address=127.0.0.1", "no device name"},
@@ -160,6 +163,7 @@ static void test_refused(void **state)
 		{"vendor_prat_id=1", "is it vendor_part_id?"},
 		{"loss_ppm=1000001", "not a number from 0 to 1000000"},
 		{"loss_ppm=1x", "not a number"},
+		{"trains=maybe", "neither yes nor no"},
 		{"address=127.0.0.1", "belongs to a device"},
 		{"name=a,address=127.0.0.1;mtu=256", "begins with name="},
 		{"name=a,address=127.0.0.1,name=b", "name= comes first"},

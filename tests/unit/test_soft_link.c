@@ -314,6 +314,30 @@ static void test_refused_trains_go_singly(void **state)
 	stop();
 }
 
+/* Asked for: no packet waits for another, and each reaches the peer's socket by itself. */
+static void test_singly(void **state)
+{
+	struct soft_link_config config = {.gids = {lo4}, .num_gids = 1, .singly = true};
+	struct pp_error err = {0};
+	struct seen seen = {0};
+
+	(void)state;
+	start(&lo4, NULL);
+	stop();
+	/* Made anew in this order: places in the port's group are given by it. */
+	assert_int_equal(soft_link_open(&config, &fixture.links[SENDER], &err), 0);
+	fixture.links[RECEIVER] = open_link(&lo4, RECEIVER, NULL);
+	assert_int_equal(soft_link_path(fixture.links[SENDER], &lo4, &lo4, 7, &fixture.path), 0);
+	for (uint32_t i = 0; i < 20; i++)
+		send_packet(SOFT_WRITE_MIDDLE, i, i * MTU, MTU, 1);
+	soft_link_flush(fixture.links[SENDER]);
+	receive(&seen, 20);
+	assert_all_right(&seen, 20);
+	assert_int_equal(seen.last_place, 0);
+	assert_int_equal(received()->received_trains, 20);
+	stop();
+}
+
 /* One path cannot be sent along: counted and lost, and other paths are none the worse. */
 static void test_refused_packet_is_lost(void **state)
 {
@@ -435,6 +459,7 @@ int main(void)
 		cmocka_unit_test(test_acknowledges_are_trains),
 		cmocka_unit_test(test_class_and_hops),
 		cmocka_unit_test(test_refused_trains_go_singly),
+		cmocka_unit_test(test_singly),
 		cmocka_unit_test(test_refused_packet_is_lost),
 		cmocka_unit_test(test_budget),
 		cmocka_unit_test(test_path),

@@ -169,7 +169,7 @@ static struct soft_attach *attach_new(const struct soft_device *d, struct soft_e
 	const struct soft_fault_plan *f = &d->config.faults;
 	bool ill = f->loss_ppm || f->duplicate_ppm || f->reorder_ppm || f->corrupt_ppm;
 	struct soft_attach *a = calloc(1, sizeof(*a));
-	struct soft_link_config link = {.num_gids = d->config.num_gids};
+	struct soft_link_config link = {.num_gids = d->config.num_gids, .singly = d->config.singly};
 
 	_Static_assert((int)SOFT_CONFIG_GIDS_MAX <= (int)SOFT_LINK_GIDS_MAX,
 		       "a link has room for all");

@@ -107,7 +107,8 @@ int soft_config_complete(struct soft_config_device *d, const struct soft_host_ad
 				break;
 	if (!d->num_gids)
 		return pp_error_set(err, -EINVAL,
-				    "device %s: netdev %s has no address that a peer can reach",
+				    "device %s: there is no netdev %s, or no address of it that a "
+				    "peer can reach",
 				    d->name, d->netdev);
 	sort_gids(d);
 	h = find(hosts, num_hosts, &d->gids[0].gid);

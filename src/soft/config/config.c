@@ -48,7 +48,9 @@ static int set(struct reading *r, const char *key, const char *value, struct pp_
 	if (r->in_all)
 		for (size_t i = 0; i < PP_ARRAY_LEN(own); i++)
 			if (!strcmp(own[i], key))
-				return pp_error_set(err, -EINVAL, "%s= belongs to a device", key);
+				return pp_error_set(
+					err, -EINVAL,
+					"%s= belongs to a device: its name comes before it", key);
 	return soft_config_set(r->in_all ? &r->all
 					 : &r->config->devices[r->config->num_devices - 1],
 			       key, value, err);

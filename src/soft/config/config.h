@@ -58,6 +58,7 @@ struct soft_config_device {
 	uint32_t vendor_id, vendor_part_id, hw_ver;
 	struct soft_limits limits;
 	struct soft_fault_plan faults;
+	bool singly; /* every packet leaves alone: for captures */
 };
 
 struct soft_config {

@@ -137,14 +137,23 @@ static int set_netdev(struct soft_config_device *d, const char *value, struct pp
 	return 0;
 }
 
+/* Without trains a capture on this host shows every packet as it is on a wire. */
+static int set_trains(struct soft_config_device *d, const char *value, struct pp_error *err)
+{
+	bool trains;
+
+	if (pp_parse_bool(value, &trains))
+		return pp_error_set(err, -EINVAL, "trains=%s: neither yes nor no", value);
+	d->singly = !trains;
+	return 0;
+}
+
 static const struct {
 	const char *key;
 	int (*set)(struct soft_config_device *d, const char *value, struct pp_error *err);
 } others[] = {
-	{"name", set_name},
-	{"address", set_address},
-	{"netdev", set_netdev},
-	{"mtu", set_mtu},
+	{"name", set_name}, {"address", set_address}, {"netdev", set_netdev},
+	{"mtu", set_mtu},   {"trains", set_trains},
 };
 
 int soft_config_set(struct soft_config_device *d, const char *key, const char *value,

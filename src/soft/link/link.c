@@ -49,6 +49,7 @@ int soft_link_open(const struct soft_link_config *config, struct soft_link **ret
 		return pp_error_set(err, -ENOMEM, "no memory for a link");
 	link->slot = config->slot;
 	link->handover = config->handover;
+	link->singly = config->singly;
 	for (unsigned int i = 0; i < SOFT_LINK_GIDS_MAX; i++)
 		for (unsigned int j = 0; j < SOFT_SENDERS; j++)
 			link->senders[i][j].fd = -1;
@@ -127,6 +128,7 @@ int soft_link_path(struct soft_link *link, const struct soft_gid *src, const str
 
 		if (rc < 0)
 			return rc;
+		s->no_trains |= link->singly;
 	}
 	memset(ret, 0, sizeof(*ret));
 	soft_icrc_flow_init(&ret->flow, src, dst, s->port);

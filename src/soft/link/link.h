@@ -35,6 +35,7 @@ struct soft_link_config {
 	 * NULL: the handler gets them. */
 	struct soft_slot *handover;
 	struct soft_fault *fault; /* borrowed; NULL: none */
+	bool singly;		  /* no trains: each packet leaves alone */
 };
 
 /* One UDP payload that came in, cut out of its train. */

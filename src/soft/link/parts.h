@@ -30,7 +30,7 @@ union soft_sockaddr {
 struct soft_sender {
 	int fd; /* -1: not made yet */
 	uint16_t port;
-	bool no_trains; /* the kernel or the device refused UDP_SEGMENT */
+	bool no_trains; /* not wanted, or the kernel or the device refused UDP_SEGMENT */
 };
 
 /* What is known of the group of processes that share a receiving socket's port; see steer.c. */
@@ -85,6 +85,7 @@ struct soft_link {
 	unsigned int hot;   /* receiver that got something last: read first */
 	unsigned int turns; /* of receiving; the others are read every few */
 	unsigned int slot;
+	bool singly;
 	struct soft_slot *handover; /* borrowed, or NULL */
 	size_t receive_buffer;
 	struct soft_sender senders[SOFT_LINK_GIDS_MAX][SOFT_SENDERS];
