@@ -12,9 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
+#include "base/near.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
 #include "cli/soft_preload.h"
+#include "cli/soft_program.h"
 #include "cli/soft_show.h"
 #include "soft/config/config.h"
 #include "base/banned.h"
@@ -60,20 +63,51 @@ static int set_library_path(const char *dir)
 	return r;
 }
 
+/* What the program will stumble over without a word of its own: said before it runs. */
+static void warn(const struct pp_args *args, const struct soft_config *devices)
+{
+	const char *program = pp_args_operand(args, 0), *taken;
+	char text[64];
+
+	if (!devices->num_devices)
+		(void)pp_complain(args, 0,
+				  "there will be no device: no network interface is up with an "
+				  "address (ip link set lo up)");
+	if (pp_soft_program_privileged(program))
+		(void)pp_complain(args, 0,
+				  "%s gains privileges when it starts: the loader then heeds no "
+				  "LD_LIBRARY_PATH, and it will not see the device",
+				  program);
+	taken = pp_soft_port_taken(devices, text, sizeof(text));
+	if (taken)
+		(void)pp_complain(
+			args, 0,
+			"UDP port 4791 of %s belongs to another user or to the kernel (rdma_rxe): "
+			"no "
+			"queue pair can be made there; a network namespace of your own is free: "
+			"unshare -rn",
+			taken);
+}
+
 /* The library prints nothing: what is wrong with a description is said here. */
 static int set_devices(const struct pp_args *args, const char *config, const char *dir)
 {
 	struct soft_config *devices = calloc(1, sizeof(*devices));
+	const char *description = config ? config : getenv("PEERPATH_SOFT");
 	struct pp_error err = {0};
 	int r, none;
 
 	if (!devices)
 		return pp_complain(args, PP_EXIT_INTERNAL, "no memory");
-	r = soft_config_load(config ? config : getenv("PEERPATH_SOFT"), devices, &err);
+	r = soft_config_load(description, devices, &err);
+	if (!r)
+		warn(args, devices);
 	none = r ? 0 : pp_soft_preload(dir, devices, pp_args_operand(args, 0));
 	free(devices);
 	if (r)
-		return pp_complain(args, PP_EXIT_INPUT, "the devices: %s", err.text);
+		return pp_complain(args, PP_EXIT_INPUT, "%s: %s%s",
+				   config ? "--config" : "PEERPATH_SOFT", err.text,
+				   r == -ENOENT ? "; as text it would have an equals sign" : "");
 	return none ? pp_complain(args, PP_EXIT_INTERNAL, "no memory") : 0;
 }
 
@@ -81,7 +115,8 @@ static int run(const struct pp_args *args)
 {
 	size_t n = pp_args_operands(args);
 	const char *config = pp_args_get(args, "config");
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], why[128];
+	struct pp_near near;
 	char **argv;
 	int r;
 
@@ -106,14 +141,42 @@ static int run(const struct pp_args *args)
 	(void)execvp(argv[0], argv);
 	r = errno;
 	free(argv);
+	near = PP_NEAR(n == 1 ? pp_args_operand(args, 0) : "");
+	pp_near_offer(&near, "show");
 	/* As a shell says it: 127 not found, 126 found and not run. */
-	return pp_complain(args, r == ENOENT ? 127 : 126, "%s: %s", pp_args_operand(args, 0),
-			   strerror(r));
+	return pp_complain(args, r == ENOENT ? 127 : 126, "%s: %s%s", pp_args_operand(args, 0),
+			   pp_soft_program_why(pp_args_operand(args, 0), r, why, sizeof(why)),
+			   r == ENOENT && near.best ? ", did you mean 'show'?" : "");
+}
+
+/* An option that would say nothing is refused, as everywhere. */
+static int check(const struct pp_args *args, bool show)
+{
+	static const char *const of_show[] = {"all", "json", "color"};
+
+	if (show && pp_args_operands(args) > 1)
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "unexpected operand '%s' of show; a program of that name is run "
+				   "by its path, as -- ./show",
+				   pp_args_operand(args, 1));
+	if (show && pp_args_has(args, "config"))
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "show takes no --config: it asks programs that run");
+	for (size_t i = 0; i < PP_ARRAY_LEN(of_show) && !show; i++)
+		if (pp_args_has(args, of_show[i]))
+			return pp_complain(
+				args, PP_EXIT_USAGE,
+				"--%s belongs to 'show'; options of the command follow it",
+				of_show[i]);
+	return 0;
 }
 
 int pp_cmd_soft(const struct pp_args *args)
 {
-	if (pp_args_operands(args) == 1 && !strcmp(pp_args_operand(args, 0), "show"))
-		return pp_soft_show(args);
-	return run(args);
+	bool show = !strcmp(pp_args_operand(args, 0), "show");
+	int r = check(args, show);
+
+	if (r)
+		return r;
+	return show ? pp_soft_show(args) : run(args);
 }

@@ -2,7 +2,6 @@
 #include "cli/soft_preload.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,35 +11,17 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "cli/soft_program.h"
 #include "base/banned.h"
 
 enum { PROGRAM_BYTES_MAX = 1 << 28 };
-
-/* Opens @program where execvp() would take it from, or -1. */
-static int open_program(const char *program)
-{
-	const char *path = getenv("PATH"), *end;
-
-	if (strchr(program, '/') || !path)
-		return open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	for (;; path = end + 1) {
-		struct pp_buf PP_AUTO_BUF file = PP_BUF(PATH_MAX);
-
-		end = strchrnul(path, ':');
-		pp_buf_printf(&file, "%.*s/%s", (int)(end - path), path, program);
-		if (!file.failed && !access(pp_buf_text(&file), X_OK))
-			return open(pp_buf_text(&file), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (!*end)
-			return -1;
-	}
-}
 
 /* Is it linked with a runtime that refuses to come second? Its name stands in the file. */
 static bool brings_sanitizer(const char *program)
 {
 	static const char *const runtimes[] = {"libasan.so", "libtsan.so", "libclang_rt.asan",
 					       "libclang_rt.tsan"};
-	PP_AUTO_CLOSE int fd = open_program(program);
+	PP_AUTO_CLOSE int fd = pp_soft_program_open(program);
 	bool found = false;
 	struct stat st;
 	void *text;

@@ -21,6 +21,7 @@ enum { ANSWER_MS = 1000, ROWS_SHOWN = 32, TEXT_WIDTH = 80 };
 struct shown {
 	struct pp_out *out;
 	json_t *processes;
+	json_t *silent; /* who is there and said nothing: slot, reason */
 	bool all;
 };
 
@@ -65,46 +66,63 @@ static void join(const json_t *array, char *ret, size_t size)
 	}
 }
 
-static void devices_table(struct shown *s)
+static void device_row(struct shown *s, const json_t *process, const json_t *device)
 {
-	static const struct pp_out_column columns[] = {
-		{NULL, "PID", false},	   {NULL, "PROGRAM", false}, {NULL, "DEVICE", false},
-		{NULL, "ADDRESSES", true}, {NULL, "MTU", false},     {NULL, "QPS", false},
-		{NULL, "MRS", false},	   {NULL, "SENT", false},    {NULL, "RECEIVED", false},
-		{NULL, "AGAIN", false},	   {NULL, "DROPPED", false},
-	};
+	char addresses[1024];
+
+	join(json_object_get(device, "gids"), addresses, sizeof(addresses));
+	pp_out_cellf(s->out, "%lld", (long long)number_of(process, "pid"));
+	pp_out_cell(s->out, text_of(process, "program"));
+	pp_out_cell(s->out, text_of(device, "name"));
+	pp_out_cell(s->out, addresses);
+	pp_out_cellf(s->out, "%lld", (long long)number_of(device, "mtu_bytes"));
+	pp_out_cellf(s->out, "%zu", json_array_size(json_object_get(device, "queue_pairs")));
+	pp_out_cellf(s->out, "%zu", json_array_size(json_object_get(device, "memory_regions")));
+}
+
+static void traffic_row(struct shown *s, const json_t *process, const json_t *device)
+{
+	const json_t *traffic = json_object_get(device, "traffic");
+	const json_t *counters = json_object_get(device, "counters");
+
+	pp_out_cellf(s->out, "%lld", (long long)number_of(process, "pid"));
+	pp_out_cell(s->out, text_of(device, "name"));
+	pp_out_cellf(s->out, "%lld", (long long)number_of(traffic, "sent_packets"));
+	pp_out_cellf(s->out, "%lld", (long long)number_of(traffic, "received_packets"));
+	pp_out_cellf(s->out, "%lld", (long long)number_of(counters, "retransmitted_packets"));
+	pp_out_cellf(s->out, "%lld", (long long)sum_of(json_object_get(device, "drops")));
+}
+
+static void device_rows(struct shown *s,
+			void (*row)(struct shown *s, const json_t *process, const json_t *device))
+{
 	size_t i, j;
 	json_t *process, *device;
-	char addresses[256];
 
-	pp_out_table(s->out, NULL, columns, PP_ARRAY_LEN(columns));
 	json_array_foreach(s->processes, i, process)
-	{
 		json_array_foreach(json_object_get(process, "devices"), j, device)
-		{
-			const json_t *traffic = json_object_get(device, "traffic");
-			const json_t *counters = json_object_get(device, "counters");
-
-			join(json_object_get(device, "gids"), addresses, sizeof(addresses));
-			pp_out_cellf(s->out, "%lld", (long long)number_of(process, "pid"));
-			pp_out_cell(s->out, text_of(process, "program"));
-			pp_out_cell(s->out, text_of(device, "name"));
-			pp_out_cell(s->out, addresses);
-			pp_out_cellf(s->out, "%lld", (long long)number_of(device, "mtu_bytes"));
-			pp_out_cellf(s->out, "%zu",
-				     json_array_size(json_object_get(device, "queue_pairs")));
-			pp_out_cellf(s->out, "%zu",
-				     json_array_size(json_object_get(device, "memory_regions")));
-			pp_out_cellf(s->out, "%lld", (long long)number_of(traffic, "sent_packets"));
-			pp_out_cellf(s->out, "%lld",
-				     (long long)number_of(traffic, "received_packets"));
-			pp_out_cellf(s->out, "%lld",
-				     (long long)number_of(counters, "retransmitted_packets"));
-			pp_out_cellf(s->out, "%lld",
-				     (long long)sum_of(json_object_get(device, "drops")));
-		}
-	}
+			row(s, process, device);
 	pp_out_table_end(s->out);
+}
+
+static void devices_tables(struct shown *s)
+{
+	static const struct pp_out_column devices[] = {
+		{NULL, "PID", false},	   {NULL, "PROGRAM", true}, {NULL, "DEVICE", true},
+		{NULL, "ADDRESSES", true}, {NULL, "MTU", false},    {NULL, "QPS", false},
+		{NULL, "MRS", false},
+	};
+	static const struct pp_out_column traffic[] = {
+		{NULL, "PID", false},	   {NULL, "DEVICE", true},	{NULL, "SENT", false},
+		{NULL, "RECEIVED", false}, {NULL, "SENT AGAIN", false}, {NULL, "DROPPED", false},
+	};
+
+	pp_out_heading(s->out, "Processes on the software device");
+	pp_out_table(s->out, NULL, devices, PP_ARRAY_LEN(devices));
+	device_rows(s, device_row);
+	pp_out_heading(s->out, "Packets");
+	pp_out_table(s->out, NULL, traffic, PP_ARRAY_LEN(traffic));
+	device_rows(s, traffic_row);
 }
 
 static void queue_pair_row(struct shown *s, const json_t *process, const json_t *qp)
@@ -122,10 +140,9 @@ static void queue_pair_row(struct shown *s, const json_t *process, const json_t 
 static void queue_pairs_table(struct shown *s)
 {
 	static const struct pp_out_column columns[] = {
-		{NULL, "PID", false},	     {NULL, "QPN", false},
-		{NULL, "TYPE", false},	     {NULL, "STATE", false},
-		{NULL, "REMOTE", true},	     {NULL, "REMOTE QPN", false},
-		{NULL, "SENDS OPEN", false}, {NULL, "RECVS POSTED", false},
+		{NULL, "PID", false},	{NULL, "QPN", false},	{NULL, "TYPE", false},
+		{NULL, "STATE", false}, {NULL, "REMOTE", true}, {NULL, "REMOTE QPN", false},
+		{NULL, "SENDS", false}, {NULL, "RECVS", false},
 	};
 	size_t i, j, k, rows = 0;
 	json_t *process, *device, *qp;
@@ -143,16 +160,23 @@ static void queue_pairs_table(struct shown *s)
 
 static void show_text(struct shown *s)
 {
-	if (!json_array_size(s->processes)) {
+	size_t silent = json_array_size(s->silent);
+
+	if (!json_array_size(s->processes) && silent)
+		pp_out_para(s->out, 0,
+			    "%zu %s of this network namespace %s the software device; "
+			    "none tells what it holds.",
+			    silent, silent == 1 ? "process" : "processes",
+			    silent == 1 ? "uses" : "use");
+	else if (!json_array_size(s->processes))
 		pp_out_para(s->out, 0,
 			    "No process of this network namespace uses the software "
 			    "device. Start one: peerpath soft -- ibv_devinfo");
-		return;
+	else {
+		devices_tables(s);
+		pp_out_heading(s->out, "Queue pairs");
+		queue_pairs_table(s);
 	}
-	pp_out_heading(s->out, "Processes on the software device");
-	devices_table(s);
-	pp_out_heading(s->out, "Queue pairs");
-	queue_pairs_table(s);
 }
 
 /* Writes a tree that jansson read into the document being written. */
@@ -204,6 +228,16 @@ static json_t *parse(const struct pp_buf *answer)
 	return NULL;
 }
 
+static int note_silent(const struct pp_args *args, struct shown *s, unsigned int slot, int error)
+{
+	const char *why =
+		error == -EACCES ? "it is another user's" : strerror(error ? -error : EPROTO);
+
+	(void)pp_complain(args, 0, "the process in slot %u does not answer: %s", slot, why);
+	return json_array_append_new(s->silent,
+				     json_pack("{s:i, s:s}", "slot", (int)slot, "reason", why));
+}
+
 static int ask_all(const struct pp_args *args, struct shown *s)
 {
 	for (unsigned int slot = 0; slot < SOFT_SLOTS; slot++) {
@@ -215,9 +249,8 @@ static int ask_all(const struct pp_args *args, struct shown *s)
 			continue;
 		process = r ? NULL : parse(&answer);
 		if (!process) {
-			(void)pp_complain(
-				args, 0, "the process in slot %u does not answer: %s", slot,
-				r == -EACCES ? "it is another user's" : strerror(r ? -r : EPROTO));
+			if (note_silent(args, s, slot, r))
+				return -ENOMEM;
 			continue;
 		}
 		if (json_array_append_new(s->processes, process))
@@ -226,29 +259,42 @@ static int ask_all(const struct pp_args *args, struct shown *s)
 	return 0;
 }
 
+static void show_json(struct shown *s)
+{
+	const struct {
+		const char *key;
+		const json_t *array;
+	} lists[] = {{"processes", s->processes}, {"silent", s->silent}};
+	size_t i;
+	json_t *value;
+
+	for (size_t k = 0; k < PP_ARRAY_LEN(lists); k++) {
+		pp_json_array(pp_out_json(s->out), lists[k].key);
+		json_array_foreach(lists[k].array, i, value)
+			copy_json(pp_out_json(s->out), NULL, value);
+		pp_json_end_array(pp_out_json(s->out));
+	}
+}
+
 int pp_soft_show(const struct pp_args *args)
 {
-	struct shown s = {.processes = json_array(), .all = pp_args_has(args, "all")};
+	struct shown s = {
+		.processes = json_array(), .silent = json_array(), .all = pp_args_has(args, "all")};
 	struct pp_session session = {0};
-	size_t i;
-	json_t *process;
 	int code = pp_session_open_output(args, &session);
 
-	if (code || !s.processes || ask_all(args, &s)) {
-		json_decref(s.processes);
-		return pp_session_close(&session, code ? code : PP_EXIT_INTERNAL);
-	}
-	s.out = session.out;
-	pp_out_limit_width(s.out, TEXT_WIDTH);
-	pp_out_document(s.out, "peerpath.soft/1");
-	if (pp_out_is_json(s.out)) {
-		pp_json_array(pp_out_json(s.out), "processes");
-		json_array_foreach(s.processes, i, process)
-			copy_json(pp_out_json(s.out), NULL, process);
-		pp_json_end_array(pp_out_json(s.out));
-	} else {
-		show_text(&s);
+	if (!code && (!s.processes || !s.silent || ask_all(args, &s)))
+		code = pp_complain(args, PP_EXIT_INTERNAL, "no memory");
+	if (!code) {
+		s.out = session.out;
+		pp_out_limit_width(s.out, TEXT_WIDTH);
+		pp_out_document(s.out, "peerpath.soft/1");
+		if (pp_out_is_json(s.out))
+			show_json(&s);
+		else
+			show_text(&s);
 	}
 	json_decref(s.processes);
-	return pp_session_close(&session, PP_EXIT_PASS);
+	json_decref(s.silent);
+	return pp_session_close(&session, code ? code : PP_EXIT_PASS);
 }

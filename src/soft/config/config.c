@@ -148,7 +148,7 @@ static int read_file(const char *path, char **ret, size_t *ret_len, struct pp_er
 static int parse_file(struct reading *r, const char *path, struct pp_error *err)
 {
 	char *text PP_AUTO_FREE = NULL;
-	size_t len;
+	size_t len = 0;
 	int rc = read_file(path, &text, &len, err);
 
 	return rc ? rc : pp_ini_parse(path, text, len, on_ini, r, err);
