@@ -71,6 +71,25 @@ def wrong_things():
         expect(done.returncode == 65 and f"{conf}:3: " in done.stderr, done)
 
 
+def written_examples():
+    """Descriptions in the documents are taken, on addresses that this namespace has."""
+    files = texts = 0
+    for name in ("docs/soft.md", "man/peerpath-soft.1.scd"):
+        text = (ROOT / name).read_text().replace("eth0", "lo").replace("10.0.0.1", "127.0.0.1").replace("eth1", "lo")
+        for block in re.findall(r"^```\n((?:#.*\n)?\[all\].*?)^```", text, re.M | re.S):
+            with tempfile.NamedTemporaryFile("w") as conf:
+                conf.write(block)
+                conf.flush()
+                done = soft("-c", conf.name, "--", "true")
+            expect(done.returncode == 0 and not done.stderr, name, block, done)
+            files += 1
+        for words in re.findall(r"'(name=[^' ]*)'", text):
+            done = soft("-c", words, "--", "true")
+            expect(done.returncode == 0 and not done.stderr, name, words, done)
+            texts += 1
+    expect(files == 2 and texts >= 2, "examples found:", files, texts)
+
+
 def commands_own():
     """Exit status, output, signals are the command's, and nothing is added."""
     done = soft("-c", LO, "--", "sh", "-c", "echo out; echo err >&2; exit 7")
@@ -185,6 +204,7 @@ def main():
             break
         time.sleep(0.1)
     wrong_things()
+    written_examples()
     commands_own()
     shown()
     warned()
