@@ -43,13 +43,12 @@ static uint32_t take(struct scene *s, unsigned int bytes)
 }
 
 static void on_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
-		    const struct iovec *pieces, unsigned int num_pieces, bool copy)
+		    const struct iovec *pieces, unsigned int num_pieces)
 {
 	struct scene *s = qp->owner;
 	size_t sum = 0;
 
 	(void)path;
-	(void)copy;
 	assert(soft_opcode_find(p->opcode)->name && num_pieces <= SOFT_PIECES_MAX);
 	for (unsigned int i = 0; i < num_pieces; i++) {
 		const uint8_t *at = pieces[i].iov_base;

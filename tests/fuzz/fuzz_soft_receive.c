@@ -127,14 +127,13 @@ static void check_pieces(const struct soft_packet *p, const struct iovec *pieces
 }
 
 static void on_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
-		    const struct iovec *pieces, unsigned int num_pieces, bool copy)
+		    const struct iovec *pieces, unsigned int num_pieces)
 {
 	struct scene *s = qp->owner;
 	unsigned int from = (unsigned int)((struct end *)(void *)qp - s->ends);
 	struct flight *f = &flights[s->head++ % FLIGHTS];
 
 	(void)path;
-	(void)copy;
 	assert(soft_opcode_find(p->opcode)->name && p->payload_bytes <= SOFT_MTU_MAX);
 	check_pieces(p, pieces, num_pieces);
 	f->to = from < SELF ? from ^ 1 : from;

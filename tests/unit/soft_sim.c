@@ -157,14 +157,13 @@ static size_t encode(const struct soft_packet *p, const struct iovec *pieces,
 }
 
 static void record(struct soft_sim_end *end, const struct soft_packet *p,
-		   const struct iovec *pieces, unsigned int num_pieces, bool copy)
+		   const struct iovec *pieces, unsigned int num_pieces)
 {
 	struct soft_sim_sent *sent = &end->sent[end->num_sent++];
 	uint32_t at = 0;
 
 	assert_true(end->num_sent <= SOFT_SIM_SENT);
 	sent->p = *p;
-	sent->copied = copy;
 	for (unsigned int i = 0; i < num_pieces; i++) {
 		assert_true(at + pieces[i].iov_len <= SOFT_MTU_MAX);
 		memcpy(sent->payload + at, pieces[i].iov_base, pieces[i].iov_len);
@@ -220,7 +219,7 @@ static void check_window(struct soft_sim_end *end, const struct soft_packet *p)
 }
 
 static void on_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
-		    const struct iovec *pieces, unsigned int num_pieces, bool copy)
+		    const struct iovec *pieces, unsigned int num_pieces)
 {
 	struct soft_sim_end *end = qp->owner;
 	uint8_t *bytes;
@@ -229,7 +228,7 @@ static void on_send(struct soft_qp *qp, const struct soft_path *path, const stru
 	(void)path;
 	check_window(end, p);
 	if (!end->peer) {
-		record(end, p, pieces, num_pieces, copy);
+		record(end, p, pieces, num_pieces);
 		return;
 	}
 	len = encode(p, pieces, num_pieces, &bytes);

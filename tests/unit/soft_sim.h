@@ -25,7 +25,6 @@ struct soft_sim_node {
 
 struct soft_sim_sent {
 	struct soft_packet p;
-	bool copied;
 	uint8_t payload[SOFT_MTU_MAX];
 };
 

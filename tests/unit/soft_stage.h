@@ -47,7 +47,6 @@ struct stage_memory {
 struct stage_sent {
 	struct soft_packet p;
 	struct soft_path path;
-	bool copy;
 	uint8_t payload[SOFT_MTU_MAX];
 };
 
@@ -73,16 +72,17 @@ static inline uint8_t stage_byte(uint32_t seed, uint32_t i)
 
 static inline void stage_send(struct soft_qp *qp, const struct soft_path *path,
 			      const struct soft_packet *p, const struct iovec *pieces,
-			      unsigned int num_pieces, bool copy)
+			      unsigned int num_pieces)
 {
 	struct stage *s = qp->owner;
 	struct stage_sent *to = &s->sent[s->num_sent++];
 	size_t at = 0;
 
 	assert_true(s->num_sent < STAGE_SENT);
+	/* 9.7.1.1: the state MIGRATED is that of a queue pair with no other path. */
+	assert_true(p->migrated);
 	to->p = *p;
 	to->path = *path;
-	to->copy = copy;
 	for (unsigned int i = 0; i < num_pieces; i++) {
 		assert_true(pieces[i].iov_len <= sizeof(to->payload) - at);
 		memcpy(to->payload + at, pieces[i].iov_base, pieces[i].iov_len);

@@ -364,7 +364,7 @@ int soft_engine_connect(struct soft_engine *e, struct soft_qp *qp, const struct 
 }
 
 void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
-		      const struct iovec *pieces, unsigned int num_pieces, bool copy)
+		      const struct iovec *pieces, unsigned int num_pieces)
 {
 	/* counters are the wire's: the way back to it without a pointer in every queue pair */
 	struct soft_wire *wire =

@@ -84,7 +84,7 @@ int soft_engine_path(struct soft_engine *engine, struct soft_wire *wire, const s
 
 /* What soft_qp_ops.send of every QP calls. */
 void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
-		      const struct iovec *pieces, unsigned int num_pieces, bool copy);
+		      const struct iovec *pieces, unsigned int num_pieces);
 
 /* @qp has something to do (posted, state changed): pumps it now and flushes the link. */
 void soft_engine_kick(struct soft_engine *engine, struct soft_qp *qp);

@@ -34,6 +34,7 @@ static unsigned int send_one(struct soft_qp *qp, struct soft_send_wr *wr, size_t
 	struct soft_packet p = {
 		.opcode = SOFT_UD | (imm ? SOFT_SEND_ONLY_IMM : SOFT_SEND_ONLY),
 		.solicited = wr->flags & SOFT_WR_SOLICITED,
+		.migrated = true,
 		.pkey = qp->attr.pkey,
 		.dest_qp = wr->ud.remote_qpn,
 		.psn = qp->req.next_psn,
@@ -57,8 +58,7 @@ static unsigned int send_one(struct soft_qp *qp, struct soft_send_wr *wr, size_t
 	status = soft_local_gather(qp, wr, 0, wr->length, &pieces);
 	if (status)
 		return status;
-	/* It completes now: its memory is the application's again before the link is flushed. */
-	qp->ops->send(qp, &wr->ud.path, &p, pieces.at, pieces.num, true);
+	qp->ops->send(qp, &wr->ud.path, &p, pieces.at, pieces.num);
 	qp->req.next_psn = soft_psn_add(qp->req.next_psn, 1);
 	qp->counters->sent_data_bytes += wr->length;
 	return SOFT_WC_SUCCESS;

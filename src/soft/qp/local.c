@@ -48,7 +48,6 @@ unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint
 	uint32_t bounced = 0;
 
 	ret->num = 0;
-	ret->copy = false;
 	if (!len)
 		return SOFT_WC_SUCCESS;
 	if (wr->flags & SOFT_WR_INLINE) {
@@ -77,7 +76,6 @@ unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint
 					       part) < 0)
 				return SOFT_WC_LOC_QP_OP_ERR;
 			bounced += part;
-			ret->copy = true;
 		}
 		if (ret->num == SOFT_PIECES_MAX)
 			return SOFT_WC_LOC_LEN_ERR;

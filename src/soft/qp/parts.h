@@ -42,7 +42,6 @@ void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 struct soft_pieces {
 	struct iovec at[SOFT_PIECES_MAX];
 	unsigned int num;
-	bool copy;		      /* some lie in @bounce, which goes away */
 	uint8_t bounce[SOFT_MTU_MAX]; /* of memory that the processor cannot address */
 };
 

@@ -47,10 +47,10 @@ enum soft_qp_event {
 struct soft_qp;
 
 struct soft_qp_ops {
-	/* Sends one packet along qp->path or, of UD, @path. @copy: the pieces may change or go
-	 * away. */
+	/* Sends one packet along qp->path or, of UD, @path. The pieces may change or go away as
+	 * soon as it returns. */
 	void (*send)(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
-		     const struct iovec *pieces, unsigned int num_pieces, bool copy);
+		     const struct iovec *pieces, unsigned int num_pieces);
 	void (*event)(struct soft_qp *qp, enum soft_qp_event event);
 	/* The QP moved to @state by itself (ERR, SQE): the verbs object follows. */
 	void (*moved)(struct soft_qp *qp, enum soft_qp_state state);

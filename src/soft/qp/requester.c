@@ -2,8 +2,8 @@
 /*
  * The requester's life: start, going back, work requests done and failed, flush.
  *
- * Completions may call back into whoever owns the queue (an overrun moves QPs to ERR): after each
- * one soft_requester_live() is asked before anything else is done.
+ * Completions and events may call back into whoever owns the queue pair: after each one
+ * soft_requester_live() is asked before anything else is done.
  */
 #include "soft/qp/requester.h"
 

@@ -142,7 +142,7 @@ static struct soft_packet blank(const struct soft_qp *qp, uint8_t operation)
 {
 	return (struct soft_packet){
 		.opcode = (uint8_t)(SOFT_RC | operation),
-		.migrated = true, /* the state that verbs' QPs are in */
+		.migrated = true,
 		.pkey = qp->attr.pkey,
 		.dest_qp = qp->attr.remote_qpn,
 		.psn = qp->req.send_psn,
@@ -160,7 +160,7 @@ static void send_atomic(struct soft_qp *qp, struct soft_send_wr *wr, pp_ns now)
 	p.swap_add = add ? wr->rc.compare_add : wr->rc.swap;
 	p.compare = add ? 0 : wr->rc.compare_add;
 	measure(&qp->req, p.psn, p.psn == qp->req.next_psn, now);
-	qp->ops->send(qp, &qp->path, &p, /* pieces= */ NULL, 0, false);
+	qp->ops->send(qp, &qp->path, &p, /* pieces= */ NULL, 0);
 	qp->req.reads_open++;
 	count_sent(qp, wr, 0, 1, now);
 }
@@ -180,7 +180,7 @@ static void send_read(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t inde
 	p.rkey = wr->rc.rkey;
 	p.length = soft_send_wr_offset(qp, wr, end) - offset;
 	measure(req, p.psn, p.psn == req->next_psn, now);
-	qp->ops->send(qp, &qp->path, &p, /* pieces= */ NULL, 0, false);
+	qp->ops->send(qp, &qp->path, &p, /* pieces= */ NULL, 0);
 	req->reads_open++;
 	req->read_bytes += p.length;
 	count_sent(qp, wr, index, end - index, now);
@@ -233,7 +233,7 @@ static void send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t inde
 		req->unasked = 0;
 		measure(req, p.psn, fresh, now);
 	}
-	qp->ops->send(qp, &qp->path, &p, pieces.at, pieces.num, pieces.copy);
+	qp->ops->send(qp, &qp->path, &p, pieces.at, pieces.num);
 }
 
 static void charge(size_t *budget, uint64_t bytes)

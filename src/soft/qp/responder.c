@@ -41,6 +41,7 @@ static void send_acknowledge(struct soft_qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct soft_packet p = {
 		.opcode = SOFT_RC | SOFT_ACKNOWLEDGE,
+		.migrated = true,
 		.pkey = qp->attr.pkey,
 		.dest_qp = qp->attr.remote_qpn,
 		.psn = psn,
@@ -48,7 +49,7 @@ static void send_acknowledge(struct soft_qp *qp, uint8_t syndrome, uint32_t psn)
 		.msn = qp->resp.msn,
 	};
 
-	qp->ops->send(qp, &qp->path, &p, NULL, 0, false);
+	qp->ops->send(qp, &qp->path, &p, NULL, 0);
 }
 
 /* To ERR with the last word to the requester. */

@@ -214,6 +214,7 @@ static void send_atomic(struct soft_qp *qp, const struct soft_answer *a)
 {
 	struct soft_packet p = {
 		.opcode = SOFT_RC | SOFT_ATOMIC_ACKNOWLEDGE,
+		.migrated = true,
 		.pkey = qp->attr.pkey,
 		.dest_qp = qp->attr.remote_qpn,
 		.psn = a->psn,
@@ -222,7 +223,7 @@ static void send_atomic(struct soft_qp *qp, const struct soft_answer *a)
 		.original = a->va,
 	};
 
-	qp->ops->send(qp, &qp->path, &p, NULL, 0, false);
+	qp->ops->send(qp, &qp->path, &p, NULL, 0);
 }
 
 static uint8_t response_opcode(const struct soft_answer *a)
@@ -239,6 +240,7 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 	struct iovec piece = {.iov_len = bytes};
 	struct soft_packet p = {
 		.opcode = response_opcode(a),
+		.migrated = true,
 		.pkey = qp->attr.pkey,
 		.dest_qp = qp->attr.remote_qpn,
 		.psn = a->psn,
@@ -262,7 +264,7 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 		}
 	}
 	/* The application may write there meanwhile: what is summed must be what is sent. */
-	qp->ops->send(qp, &qp->path, &p, &piece, bytes ? 1 : 0, true);
+	qp->ops->send(qp, &qp->path, &p, &piece, bytes ? 1 : 0);
 	qp->counters->sent_data_bytes += bytes;
 	a->started = true;
 	a->va += bytes;

@@ -39,7 +39,8 @@ enum {
 struct soft_packet {
 	uint8_t opcode;
 	uint8_t pad; /* bytes after the payload, not part of it */
-	bool solicited, migrated, ack_request, fecn, becn;
+	bool solicited, ack_request, fecn, becn;
+	bool migrated; /* sent as 1: the state that verbs' queue pairs are in */
 	uint16_t pkey;
 	uint32_t dest_qp, psn;
 
