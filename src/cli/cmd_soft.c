@@ -66,18 +66,16 @@ static int set_library_path(const char *dir)
 /* What the program will stumble over without a word of its own: said before it runs. */
 static void warn(const struct pp_args *args, const struct soft_config *devices)
 {
-	const char *program = pp_args_operand(args, 0), *taken;
+	const char *program = pp_args_operand(args, 0), *blind, *taken;
 	char text[64];
 
 	if (!devices->num_devices)
 		(void)pp_complain(args, 0,
 				  "there will be no device: no network interface is up with an "
 				  "address (ip link set lo up)");
-	if (pp_soft_program_privileged(program))
-		(void)pp_complain(args, 0,
-				  "%s gains privileges when it starts: the loader then heeds no "
-				  "LD_LIBRARY_PATH, and it will not see the device",
-				  program);
+	blind = pp_soft_program_blind(program);
+	if (blind)
+		(void)pp_complain(args, 0, "%s %s", program, blind);
 	taken = pp_soft_port_taken(devices, text, sizeof(text));
 	if (taken)
 		(void)pp_complain(
@@ -144,7 +142,7 @@ static int run(const struct pp_args *args)
 	near = PP_NEAR(n == 1 ? pp_args_operand(args, 0) : "");
 	pp_near_offer(&near, "show");
 	/* As a shell says it: 127 not found, 126 found and not run. */
-	return pp_complain(args, r == ENOENT ? 127 : 126, "%s: %s%s", pp_args_operand(args, 0),
+	return pp_complain(args, r == ENOENT ? 127 : 126, "'%s': %s%s", pp_args_operand(args, 0),
 			   pp_soft_program_why(pp_args_operand(args, 0), r, why, sizeof(why)),
 			   r == ENOENT && near.best ? ", did you mean 'show'?" : "");
 }

@@ -41,16 +41,25 @@ int pp_soft_program_open(const char *program)
 						 : -1;
 }
 
-bool pp_soft_program_privileged(const char *program)
+/* Then the loader takes nothing from the environment. */
+static bool gains_privileges(const char *file, const struct stat *st)
+{
+	return (st->st_mode & S_ISUID && st->st_uid != getuid()) ||
+	       (st->st_mode & S_ISGID && st->st_gid != getgid()) ||
+	       (getuid() && getxattr(file, "security.capability", NULL, 0) > 0);
+}
+
+const char *pp_soft_program_blind(const char *program)
 {
 	char file[PATH_MAX];
 	struct stat st;
 
 	if (!find(program, file, sizeof(file)) || stat(file, &st) || !S_ISREG(st.st_mode))
-		return false;
-	return (st.st_mode & S_ISUID && st.st_uid != getuid()) ||
-	       (st.st_mode & S_ISGID && st.st_gid != getgid()) ||
-	       (getuid() && getxattr(file, "security.capability", NULL, 0) > 0);
+		return NULL;
+	if (gains_privileges(file, &st))
+		return "gains privileges when it starts: the loader then heeds no "
+		       "LD_LIBRARY_PATH, and it will not see the device";
+	return pp_soft_program_elf(file);
 }
 
 const char *pp_soft_program_why(const char *program, int error, char *text, size_t size)

@@ -13,8 +13,10 @@
 /* Opens @program where execvp() would take it from, or -1. */
 int pp_soft_program_open(const char *program);
 
-/* Does the loader take nothing from the environment, because the program gains privileges? */
-bool pp_soft_program_privileged(const char *program);
+/* Why @program will not see the device though it runs; NULL: nothing is known against it. */
+const char *pp_soft_program_blind(const char *program);
+/* soft_elf.c: the same of a file, as far as it says so itself. */
+const char *pp_soft_program_elf(const char *file);
 
 /* Why execvp() failed with @error, in words that name the cause; writes into @text, returns it. */
 const char *pp_soft_program_why(const char *program, int error, char *text, size_t size);

@@ -230,8 +230,9 @@ static json_t *parse(const struct pp_buf *answer)
 
 static int note_silent(const struct pp_args *args, struct shown *s, unsigned int slot, int error)
 {
-	const char *why =
-		error == -EACCES ? "it is another user's" : strerror(error ? -error : EPROTO);
+	const char *why = error == -EACCES	? "it is another user's"
+			  : error == -ETIMEDOUT ? "nothing came within a second; is it stopped?"
+						: strerror(error ? -error : EPROTO);
 
 	(void)pp_complain(args, 0, "the process in slot %u does not answer: %s", slot, why);
 	return json_array_append_new(s->silent,

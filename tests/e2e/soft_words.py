@@ -173,6 +173,7 @@ def warned():
         expect(done.returncode == 0 and not done.stderr, done)
         done = soft("-c", "name=six,address=::1", "--", "true")
         expect("port 4791 of ::1 belongs to another" in done.stderr, done)
+    linked()
     if os.getuid() or in_user_namespace():
         return print("not tried: a setuid program (not root)")
     with tempfile.TemporaryDirectory() as work:
@@ -181,6 +182,35 @@ def warned():
         os.chmod(copy, 0o4755)
         done = soft("-c", LO, "--", copy)
         expect(done.returncode == 0 and "gains privileges" in done.stderr and done.stderr.count("\n") == 1, done)
+
+
+def linked():
+    """The loader itself is the judge of what it loads: by LD_TRACE_LOADED_OBJECTS."""
+    compiler = shutil.which("cc")
+    if not compiler:
+        return print("not tried: ways of linking (no compiler)")
+    with tempfile.TemporaryDirectory() as work:
+        source = pathlib.Path(work, "p.c")
+        source.write_text("int verbs(void);\nint main(void) { return verbs(); }\n")
+        library = pathlib.Path(work, "libibverbs.so.1")
+        pathlib.Path(work, "v.c").write_text("int verbs(void) { return 0; }\n")
+        subprocess.run([compiler, "-shared", "-fPIC", "-Wl,-soname,libibverbs.so.1", "-o", library,
+                        pathlib.Path(work, "v.c")], check=True)
+        for tags, path in (("disable", work), ("disable", "$ORIGIN"), ("enable", work), ("disable", "/nowhere")):
+            program = pathlib.Path(work, "p")
+            subprocess.run([compiler, "-o", program, source, library, f"-Wl,--{tags}-new-dtags,-rpath,{path}"],
+                           check=True)
+            done = soft("-c", LO, "--", "env", "LD_TRACE_LOADED_OBJECTS=1", str(program))
+            loads = re.search(r"libibverbs\.so\.1 => (\S+)", done.stdout)
+            blind = bool(loads) and loads[1].startswith(work)
+            said = soft("-c", LO, "--", str(program)).stderr
+            expect(blind == (tags == "disable" and path != "/nowhere") and blind == ("DT_RPATH" in said), tags, path,
+                   done, said)
+        source.write_text("int main(void) { return 0; }\n")
+        if subprocess.run([compiler, "-static", "-o", program, source], check=False, capture_output=True).returncode:
+            return print("not tried: a static program (no static libc)")
+        done = soft("-c", LO, "--", str(program))
+        expect(done.returncode == 0 and "linked statically" in done.stderr, done)
 
 
 def in_user_namespace():
