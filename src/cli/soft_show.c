@@ -132,7 +132,10 @@ static void queue_pair_row(struct shown *s, const json_t *process, const json_t 
 	pp_out_cell(s->out, text_of(qp, "type"));
 	pp_out_cell(s->out, text_of(qp, "state"));
 	pp_out_cell(s->out, text_of(qp, "remote"));
-	pp_out_cellf(s->out, "0x%06llx", (unsigned long long)number_of(qp, "remote_qpn"));
+	if (json_object_get(qp, "remote_qpn"))
+		pp_out_cellf(s->out, "0x%06llx", (unsigned long long)number_of(qp, "remote_qpn"));
+	else
+		pp_out_cell(s->out, "-");
 	pp_out_cellf(s->out, "%lld", (long long)number_of(qp, "send_open"));
 	pp_out_cellf(s->out, "%lld", (long long)number_of(qp, "recv_posted"));
 }
