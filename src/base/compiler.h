@@ -28,4 +28,11 @@ void pp_cleanup_close(int *fd);
 #define PP_AUTO_FREE  PP_CLEANUP(pp_cleanup_free)
 #define PP_AUTO_CLOSE PP_CLEANUP(pp_cleanup_close)
 
+/* Does another processor, or a device, see the stores of one in their order? */
+#if defined(__x86_64__)
+#define PP_STORES_IN_ORDER true
+#else
+#define PP_STORES_IN_ORDER false
+#endif
+
 #endif

@@ -229,6 +229,29 @@ static void test_query_shows_the_state(void **state)
 	client_close(&c);
 }
 
+/* rdma-core promises it on x86 alone. */
+static void test_data_in_order(void **state)
+{
+#if defined(__x86_64__)
+	const int promised = 1;
+#else
+	const int promised = 0;
+#endif
+	struct client c;
+	struct ibv_qp *rc, *ud;
+
+	(void)state;
+	client_open(&c);
+	rc = client_qp(&c, IBV_QPT_RC, NULL);
+	ud = client_qp(&c, IBV_QPT_UD, NULL);
+	assert_int_equal(ibv_query_qp_data_in_order(rc, IBV_WR_RDMA_WRITE, 0), promised);
+	assert_int_equal(ibv_query_qp_data_in_order(rc, IBV_WR_RDMA_READ, 0), 0);
+	assert_int_equal(ibv_query_qp_data_in_order(ud, IBV_WR_SEND, 0), 0);
+	assert_int_equal(ibv_destroy_qp(rc), 0);
+	assert_int_equal(ibv_destroy_qp(ud), 0);
+	client_close(&c);
+}
+
 /* ── memory ── */
 
 static int reg_errno(struct ibv_pd *pd, void *at, size_t len, int access)
@@ -534,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_resize_cq),
 		cmocka_unit_test(test_resize_beside_a_poller),
 		cmocka_unit_test(test_query_shows_the_state),
+		cmocka_unit_test(test_data_in_order),
 		cmocka_unit_test(test_host_memory),
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_rereg),

@@ -297,13 +297,14 @@ int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_
 {
 	/*
 	 * Bytes of a message are placed in ascending order, the last ones last. A reader sees that
-	 * of the processor's memory; packets that were lost and came again do not change it.
+	 * where the processor's stores are seen in order (elsewhere only the last bytes wait for
+	 * the rest, see copy/place.c); packets that were lost and came again do not change it.
 	 */
 	int caps =
 		IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG | IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES;
 	bool known = flags == 0 || flags == IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS;
 
-	if (!known || qp->qp_type != IBV_QPT_RC ||
+	if (!PP_STORES_IN_ORDER || !known || qp->qp_type != IBV_QPT_RC ||
 	    (op != IBV_WR_RDMA_WRITE && op != IBV_WR_RDMA_WRITE_WITH_IMM && op != IBV_WR_SEND &&
 	     op != IBV_WR_SEND_WITH_IMM))
 		return 0;
