@@ -117,7 +117,8 @@ static void test_fixtures(void **state)
 
 /* These never stand first by the text alone; test_facts_choose() and others reach them. */
 static const char *const without_fixture[] = {"gid-index-fixed", "peermem-not-registered",
-					      "devx-umem-failed", "odp-unsupported-mlx5"};
+					      "devx-umem-failed", "odp-unsupported-mlx5",
+					      "mr-range-not-mapped"};
 
 static void test_every_rule_has_a_fixture(void **state)
 {
@@ -163,6 +164,12 @@ static void test_second_by_design(void **state)
 	done(&r);
 	explain(*state, index, NULL, &r);
 	assert_non_null(find(&r, "gid-index-fixed"));
+	done(&r);
+	explain(*state, "ibv_reg_mr failed [error code: 14]\n", NULL, &r);
+	assert_non_null(find(&r, "mr-range-not-mapped"));
+	done(&r);
+	explain(*state, "ibv_reg_mr of CUDA memory failed [error code: 14]\n", NULL, &r);
+	assert_null(find(&r, "mr-range-not-mapped"));
 	done(&r);
 	machine_done(&m);
 }
