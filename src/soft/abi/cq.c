@@ -214,9 +214,9 @@ int soft_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	if (soft_engine_inherited(c->engine))
 		return EIO;
 	/*
-	 * What lies there unpolled gives an event at once, as on hardware that compares its
-	 * counters when it is armed: a client that polled, armed and then sleeps (UCX) must not
-	 * miss what came in between. The interface allows an event too many.
+	 * What lies there and no event has told of gives one at once, as on hardware that compares
+	 * its counters when it is armed: a client that polled, armed and then sleeps (UCX) must not
+	 * miss what came in between.
 	 */
 	if (ibv->channel && soft_cq_arm(&cq->queue, solicited_only != 0) &&
 	    soft_cq_disarm(&cq->queue))

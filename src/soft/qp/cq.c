@@ -209,24 +209,44 @@ bool soft_cq_empty(const struct soft_cq *cq)
 	       atomic_load_explicit(&cq->produced, memory_order_acquire);
 }
 
+/* How many of those that lie there events have told of; they are the oldest. */
+static uint32_t told_of(const struct soft_cq *cq, uint32_t produced, uint32_t consumed)
+{
+	uint32_t told = atomic_load_explicit(&cq->told, memory_order_relaxed) - consumed;
+
+	return told <= produced - consumed ? told : 0; /* else it lags behind */
+}
+
 bool soft_cq_arm(struct soft_cq *cq, bool solicited_only)
 {
 	int want = solicited_only ? SOFT_CQ_ARMED_SOLICITED : SOFT_CQ_ARMED_ANY;
 	int armed = atomic_load(&cq->armed);
-	uint32_t produced, consumed;
+	uint32_t produced, consumed, told;
 
 	while (armed < want && !atomic_compare_exchange_weak(&cq->armed, &armed, want))
 		;
 	produced = atomic_load(&cq->produced);
 	consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+	told = consumed + told_of(cq, produced, consumed);
 	if (!solicited_only)
-		return produced != consumed;
-	return (int32_t)(atomic_load_explicit(&cq->solicited, memory_order_relaxed) - consumed) > 0;
+		return produced != told;
+	return (int32_t)(atomic_load_explicit(&cq->solicited, memory_order_relaxed) - told) > 0;
 }
 
 bool soft_cq_disarm(struct soft_cq *cq)
 {
-	return atomic_exchange(&cq->armed, SOFT_CQ_IDLE) != SOFT_CQ_IDLE;
+	int armed = atomic_exchange(&cq->armed, SOFT_CQ_IDLE);
+	uint32_t produced, consumed;
+
+	if (armed == SOFT_CQ_IDLE)
+		return false;
+	produced = atomic_load(&cq->produced);
+	consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
+	/* Who waits for solicited ones takes those before it for the same event. */
+	if (armed == SOFT_CQ_ARMED_ANY && told_of(cq, produced, consumed) < produced - consumed)
+		produced = consumed + told_of(cq, produced, consumed) + 1;
+	atomic_store_explicit(&cq->told, produced, memory_order_relaxed);
+	return true;
 }
 
 void soft_cq_forget(struct soft_cq *cq, uint32_t qp_num)

@@ -40,6 +40,9 @@ struct soft_cq {
 	/* Running count just behind the last completion that wakes who waits for solicited ones:
 	 * so asked for, or in error. */
 	_Atomic uint32_t solicited;
+	/* Running count of completions that an event has told of, one an event; may lag behind
+	 * consumed. */
+	_Atomic uint32_t told;
 	bool overrun; /* producer's */
 	bool marked;  /* producer's: dead completions may lie in the ring */
 	/* Called by the producer when an armed queue gets what it waits for; disarmed already.
@@ -74,9 +77,11 @@ void soft_cq_advance_locked(struct soft_cq *cq);
 bool soft_cq_empty(const struct soft_cq *cq);
 
 /*
- * Arms; true when something that it waits for lies there already (the caller decides on an event,
- * and raises it only if soft_cq_disarm() agrees). Whatever is pushed after this returned false
- * calls notify(). Armed for any completion stays so when armed for solicited ones.
+ * Arms; true when something that it waits for lies there already and no event has told of it (the
+ * caller decides on an event, and raises it only if soft_cq_disarm() agrees). Who takes one
+ * completion for one event (perftest) then never gets an event for nothing. Whatever is pushed
+ * after this returned false calls notify(). Armed for any completion stays so when armed for
+ * solicited ones.
  */
 bool soft_cq_arm(struct soft_cq *cq, bool solicited_only);
 /* true for exactly one of those who would raise the event. */
