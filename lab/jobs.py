@@ -146,6 +146,7 @@ class HostJob:
     def done(self):
         status = self.process.poll()
         if status is None:
+            go_on(self.process)
             return None
         return Result(self.what, status if status >= 0 else 128 - status, self.output(),
                       self._all(self.err))
@@ -162,6 +163,13 @@ class HostJob:
             os.killpg(self.process.pid, number)
         self.process.wait()
         return self.done()
+
+
+def go_on(process):
+    """nsenter stops itself when its command was stopped, and then nobody starts it again: where all
+    processes of a machine are stopped for a moment and continued, it would stay so for ever."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGCONT)
 
 
 def process_start(pid):

@@ -21,7 +21,7 @@ import time
 
 import image
 from image import HERE, Unavailable, find
-from jobs import Deadline, Guest, HostJob, LabError, Result, listening, poll, process_start, read
+from jobs import Deadline, Guest, HostJob, LabError, Result, go_on, listening, poll, process_start, read
 
 __all__ = ["Lab", "Result", "LabError", "Deadline", "Unavailable"]
 
@@ -201,6 +201,7 @@ class Lab:
             while left and size != os.path.getsize(self.pcap):
                 size, left = os.path.getsize(self.pcap), left - 1
                 time.sleep(0.3)
+            go_on(self.capture)
             os.killpg(self.capture.pid, signal.SIGINT)
             self.capture.wait(10)
 
@@ -228,6 +229,7 @@ class Lab:
             os.kill(self.pid, signal.SIGTERM)
             poll(lambda: True if self.gone() else None, 15, lambda: None, "lab down")
         for machine in self.machines:
+            go_on(machine)
             machine.wait()
         if self.dir and (self.dir / "made-by-lab").exists():
             subprocess.run(["rm", "-rf", str(self.dir)], check=False)

@@ -8,7 +8,7 @@ usage: bytes.py PEERPATH RDMA_CHECK [SUBSTRING-OF-A-CASE...]
 import itertools
 import sys
 
-from soft import LOOP, both_right, cases, checked, on, pair, port
+from soft import LOOP, alone, both_right, cases, checked, on, pair, port
 
 PEERPATH, CHECK = sys.argv[1:3]
 
@@ -25,6 +25,7 @@ def check(gid, qps, ways, mtu, seed):
 
 
 def main():
+    alone()
     new, old = ["-w"], []
     table = []
     for seed, (gid, qps, ways, mtu) in enumerate(itertools.product(

@@ -38,6 +38,22 @@ def not_sanitized():
         skip("a program of the system cannot load a sanitizer's library; the plain build runs this")
 
 
+def alone(needed=False):
+    """Goes on in a network namespace of its own, where the kernel lets us: whatever else uses the software
+    device, or the ports, is out of the way. Needed: without one the test is skipped."""
+    if os.environ.get("PEERPATH_TEST_ALONE") == "1":
+        return
+    ways = ([], ["--user", "--map-root-user"]) if os.geteuid() == 0 else (["--user", "--map-root-user"],)
+    for way in ways if shutil.which("unshare") and shutil.which("ip") else ():
+        again = ["unshare", *way, "--net", "sh", "-c", 'ip link set lo up && exec "$0" "$@"']
+        if subprocess.run([*again, "true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0:
+            os.environ["PEERPATH_TEST_ALONE"] = "1"
+            os.execvp("unshare", [*again, sys.executable, *sys.argv])
+    if needed:
+        skip("no network namespace for one user alone (unshare, ip)")
+
+
 def on(peerpath, config, words):
     """The command line that runs words on the software device."""
     return [os.path.abspath(peerpath), "soft", "--config", config, "--", *map(str, words)]
