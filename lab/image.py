@@ -204,9 +204,13 @@ class Archive:
         self._entry(name.strip("/"), stat.S_IFREG | mode, body)
 
     def program(self, path, to=None):
-        """A program or library with the shared libraries that the linker finds for it."""
+        """
+        A program or library with the shared libraries that the linker finds for it: the system's, whatever this
+        process was told to load (Meson puts the software device's libibverbs in front).
+        """
         self.file(to or path, pathlib.Path(path).read_bytes())
-        listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False)
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
+        listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False, env=plain)
         for library in re.findall(r"(/\S+) \(0x", listed.stdout):
             self.file(library, pathlib.Path(library).read_bytes())
 
