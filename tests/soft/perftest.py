@@ -9,7 +9,7 @@ usage: perftest.py PEERPATH [SUBSTRING-OF-A-CASE...]
 import re
 import sys
 
-from soft import LOOP, PART, Fault, alone, both_right, cases, need, not_sanitized, on, pair, port
+from soft import LOOP, PART, Fault, Late, alone, both_right, cases, need, not_sanitized, on, pair, port
 
 PEERPATH, ONLY = sys.argv[1], sys.argv[2:]
 
@@ -32,13 +32,13 @@ SIZES_ALL, SIZES_UD = 23, 12  # 2 to 8388608 bytes, 2 to the path MTU
 
 
 def run(config, gid, tool, options):
-    # UD promises no delivery, and perftest waits for every message: it may try again.
+    # UD promises no delivery, and perftest waits for every message: then, and only then, again.
     tries = 4 if "UD" in options else 1
     for again in range(tries):
         try:
             once(config, gid, tool, options)
             return f"{again} times with a message lost" if again else None
-        except Fault:
+        except Late:
             if again + 1 == tries:
                 raise
     return None

@@ -21,6 +21,10 @@ class Fault(Exception):
     """What a test found."""
 
 
+class Late(Fault):
+    """A pair that did not end in its time."""
+
+
 def skip(reason):
     """Ends the test: meson's exit status for one that could not be run."""
     print(reason)
@@ -94,9 +98,9 @@ def pair(server, client, number, seconds=60, env=None):
     except subprocess.TimeoutExpired as err:
         first.kill()
         said, _ = first.communicate()
-        raise Fault(f"no end after {seconds} s: {' '.join(map(str, err.cmd))}\n"
-                    f"{(err.output or b'').decode('utf-8', 'replace')[-2000:]}\n"
-                    f"server:\n{said.decode('utf-8', 'replace')[-2000:]}") from err
+        raise Late(f"no end after {seconds} s: {' '.join(map(str, err.cmd))}\n"
+                   f"{(err.output or b'').decode('utf-8', 'replace')[-2000:]}\n"
+                   f"server:\n{said.decode('utf-8', 'replace')[-2000:]}") from err
     finally:
         first.kill()
         first.wait()
