@@ -73,6 +73,11 @@ size_t pp_automaton_length(const struct pp_automaton *a, unsigned int literal)
 	return a->list[literal].len;
 }
 
+const char *pp_automaton_text(const struct pp_automaton *a, unsigned int literal)
+{
+	return a->list[literal].text;
+}
+
 static size_t fold_text(const char *text, char folded[PP_LITERAL_LONGEST + 1])
 {
 	size_t n = 0;

@@ -30,6 +30,8 @@ int pp_automaton_add(struct pp_automaton *a, const char *literal, unsigned int *
 int pp_automaton_build(struct pp_automaton *a, struct pp_error *err);
 
 size_t pp_automaton_literals(const struct pp_automaton *a);
+/* Folded. */
+const char *pp_automaton_text(const struct pp_automaton *a, unsigned int literal);
 size_t pp_automaton_length(const struct pp_automaton *a, unsigned int literal);
 
 /* Literals found in one line, each once. */

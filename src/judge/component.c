@@ -46,6 +46,7 @@ static const struct {
 };
 
 _Static_assert(PP_ARRAY_LEN(components) <= PP_COMPONENTS_MAX, "versions of all components");
+_Static_assert(PP_ARRAY_LEN(components) * WORDS <= 64, "a bit for every word");
 
 const char *pp_component_word(unsigned int i)
 {
@@ -130,13 +131,19 @@ static const char *behind_arch(const char *at, const char *end)
 	return at;
 }
 
-void pp_components_read(struct pp_components *c, const char *text, size_t len, uint64_t line)
+void pp_components_read(struct pp_components *c, const char *text, size_t len, uint64_t line,
+			uint64_t words)
 {
 	const char *end = text + (len < 1024 ? len : 1024), *at;
 	char version[PP_COMPONENT_VERSION];
+	unsigned int bit = 0;
 
 	for (unsigned int i = 0; i < PP_ARRAY_LEN(components); i++) {
-		for (unsigned int w = 0; w < WORDS && components[i].words[w]; w++) {
+		bool found = false;
+
+		for (unsigned int w = 0; w < WORDS && components[i].words[w]; w++, bit++) {
+			if (found || !(words >> bit & 1))
+				continue;
 			at = find_fold(text, end, components[i].words[w]);
 			if (!at)
 				continue;
@@ -144,7 +151,7 @@ void pp_components_read(struct pp_components *c, const char *text, size_t len, u
 			if (!read_version(at, end, version))
 				continue;
 			note(c, i, version, line);
-			break;
+			found = true;
 		}
 	}
 }

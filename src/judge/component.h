@@ -31,7 +31,9 @@ struct pp_range {
 
 /* Literals of which one stands in every line that states a version; NULL past the last. */
 const char *pp_component_word(unsigned int i);
-void pp_components_read(struct pp_components *c, const char *text, size_t len, uint64_t line);
+/* @words: bits of the words of pp_component_word() that the line holds. */
+void pp_components_read(struct pp_components *c, const char *text, size_t len, uint64_t line,
+			uint64_t words);
 
 /* "nccl >= 2.19, efa-installer < 1.29": at most PP_RANGES. -EINVAL with the nearest name. */
 int pp_ranges_parse(const char *text, struct pp_range ret[PP_RANGES], unsigned int *ret_n,

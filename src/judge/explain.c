@@ -25,7 +25,9 @@ int pp_explain_new(const struct pp_known_set *known, struct pp_explain **ret)
 	e->seen = calloc(known->n_signatures + 1, sizeof(*e->seen));
 	e->stamp = calloc(known->n_signatures + 1, sizeof(*e->stamp));
 	e->driver = calloc(known->n + 1, sizeof(*e->driver));
-	if (!e->lines || !e->hits || !e->fields || !e->seen || !e->stamp || !e->driver) {
+	e->shapes = calloc(PP_SHAPES, sizeof(*e->shapes));
+	if (!e->lines || !e->hits || !e->fields || !e->seen || !e->stamp || !e->driver ||
+	    !e->shapes) {
 		pp_explain_free(e);
 		return -ENOMEM;
 	}
@@ -44,6 +46,7 @@ struct pp_explain *pp_explain_free(struct pp_explain *e)
 	free(e->fields);
 	free(e->seen);
 	free(e->stamp);
+	free(e->shapes);
 	free(e->driver);
 	free(e);
 	return NULL;
@@ -113,7 +116,8 @@ static void keep_driver(struct pp_explain *e, unsigned int owner, const struct p
 	if (e->driver[owner][0] || !e->known->list[owner].n_templates)
 		return;
 	if (!line->has_fields)
-		pp_fields_read(line->text, line->len, line->fields);
+		pp_fields_begin(line->text, line->len, line->fields);
+	pp_fields_need(line->fields, PP_FIELD_DRIVER);
 	if (f->n[PP_FIELD_DRIVER])
 		(void)snprintf(e->driver[owner], sizeof(e->driver[owner]), "%.31s",
 			       f->words[PP_FIELD_DRIVER][0]);
@@ -128,16 +132,25 @@ static bool in_clue(const struct pp_clue *c, unsigned int signature)
 struct outcome {
 	unsigned int owners[PP_KNOWN_NAMES];
 	unsigned int n_owners;
-	bool alarm;
+	bool alarm, stamped;
+	struct pp_stamp stamp;	   /* read when something fits */
+	struct pp_shape_fits fits; /* one more than it holds: too many */
 };
 
 static void signature_fits(struct pp_explain *e, unsigned int signature, struct pp_line *line,
-			   uint64_t number, const struct pp_stamp *stamp, struct outcome *o)
+			   uint64_t number, struct outcome *o)
 {
 	unsigned int owner = e->known->owner[signature];
 	const struct pp_known *k = &e->known->list[owner];
 
-	note(&e->seen[signature], line, number, stamp);
+	if (o->fits.n <= PP_SHAPE_FITS)
+		o->fits.n++;
+	if (o->fits.n <= PP_SHAPE_FITS)
+		o->fits.list[o->fits.n - 1] = (uint16_t)signature;
+	if (!o->stamped)
+		pp_stamp_read(line->text, line->len, &o->stamp);
+	o->stamped = true;
+	note(&e->seen[signature], line, number, &o->stamp);
 	if (!in_clue(&k->match, signature))
 		return;
 	keep_driver(e, owner, line);
@@ -149,7 +162,7 @@ static void signature_fits(struct pp_explain *e, unsigned int signature, struct 
 
 /* @literal was found: the signatures that are anchored on it, each once a line. */
 static void test_anchored(struct pp_explain *e, unsigned int literal, struct pp_line *line,
-			  uint64_t number, struct pp_stamp *stamp, bool *stamped, struct outcome *o)
+			  uint64_t number, struct outcome *o)
 {
 	const struct pp_known_set *k = e->known;
 
@@ -159,13 +172,35 @@ static void test_anchored(struct pp_explain *e, unsigned int literal, struct pp_
 		if (e->stamp[signature] == e->tested)
 			continue;
 		e->stamp[signature] = e->tested;
-		if (!pp_signature_test(&k->signatures[signature], line))
-			continue;
-		if (!*stamped)
-			pp_stamp_read(line->text, line->len, stamp);
-		*stamped = true;
-		signature_fits(e, signature, line, number, stamp, o);
+		if (pp_signature_test(&k->signatures[signature], line))
+			signature_fits(e, signature, line, number, o);
 	}
+}
+
+/* Every signature that fits the line: those of an earlier line of its shape, else by testing. */
+static void test_line(struct pp_explain *e, struct pp_line *line, uint64_t number,
+		      struct outcome *o)
+{
+	/* Of a long line the part is shown where a word was found: it is read each time. */
+	bool is_long = line->len >= PP_EVIDENCE_TEXT;
+	uint64_t shape = is_long ? 0
+				 : pp_shape_of(&e->known->shapes, line->text, line->len,
+					       pp_message_prefix(line->text, line->len));
+	struct pp_shape_fits *known = pp_shape_slot(e->shapes, shape);
+
+	if (shape && known->shape == shape) {
+		for (unsigned int i = 0; i < known->n; i++)
+			signature_fits(e, known->list[i], line, number, o);
+		return;
+	}
+	for (unsigned int i = 0; i < e->hits->n; i++) {
+		line->at = e->hits->end[i];
+		test_anchored(e, e->hits->list[i], line, number, o);
+	}
+	if (is_long || o->fits.n > PP_SHAPE_FITS)
+		return;
+	*known = o->fits;
+	known->shape = shape;
 }
 
 static void complain(struct pp_explain *e, const struct pp_line *line, uint64_t number,
@@ -179,28 +214,33 @@ static void complain(struct pp_explain *e, const struct pp_line *line, uint64_t 
 	}
 	c = &e->complaints[e->n_complaints++];
 	note(&c->seen, line, number, stamp);
-	memcpy(c->owners, o->owners, sizeof(c->owners));
+	memcpy(c->owners, o->owners, o->n_owners * sizeof(c->owners[0]));
 	c->n_owners = o->n_owners;
 }
 
 static void read_derived(struct pp_explain *e, const struct pp_line *line, uint64_t number)
 {
-	for (unsigned int i = 0; i < e->known->n_watched; i++) {
+	unsigned int first = e->known->first_component;
+	uint64_t words = 0;
+
+	for (unsigned int i = first; i < e->known->n_watched; i++)
+		if (pp_hits_have(line->hits, e->known->watched[i]))
+			words |= (uint64_t)1 << (i - first);
+	for (unsigned int i = 0; i < first; i++) {
 		if (!pp_hits_have(line->hits, e->known->watched[i]))
 			continue;
 		pp_derived_read(&e->derived, line->text, line->len, number);
-		pp_components_read(&e->components, line->text, line->len, number);
-		return;
+		break;
 	}
+	if (words)
+		pp_components_read(&e->components, line->text, line->len, number, words);
 }
 
 static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 {
 	struct pp_explain *e = arg;
 	struct pp_line line = {text, len, e->hits, e->fields, false, 0};
-	struct pp_stamp stamp = {-1, -1, -1};
-	struct outcome o = {.n_owners = 0};
-	bool stamped = false;
+	struct outcome o;
 
 	e->n_lines = number;
 	if (e->derived.in_table)
@@ -208,12 +248,11 @@ static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 	if (!pp_automaton_scan(e->known->automaton, text, len, e->hits))
 		return;
 	e->tested++;
-	for (unsigned int i = 0; i < e->hits->n; i++) {
-		line.at = e->hits->end[i];
-		test_anchored(e, e->hits->list[i], &line, number, &stamp, &stamped, &o);
-	}
+	o.n_owners = o.fits.n = 0;
+	o.alarm = o.stamped = false;
+	test_line(e, &line, number, &o);
 	if (o.alarm)
-		complain(e, &line, number, &stamp, &o);
+		complain(e, &line, number, &o.stamp, &o);
 	if (!e->ended)
 		read_derived(e, &line, number);
 }

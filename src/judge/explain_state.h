@@ -20,9 +20,10 @@ struct pp_explain {
 	struct pp_lines *lines;
 	struct pp_hits *hits;
 	struct pp_fields *fields;
-	struct pp_seen_line *seen; /* by signature; times 0: never */
-	uint64_t *stamp;	   /* by signature: number of the line that it was tested on */
-	char (*driver)[32];	   /* by problem: driver that its first line names */
+	struct pp_seen_line *seen;    /* by signature; times 0: never */
+	uint64_t *stamp;	      /* by signature: number of the line that it was tested on */
+	struct pp_shape_fits *shapes; /* of lines that were read */
+	char (*driver)[32];	      /* by problem: driver that its first line names */
 	struct pp_complaint complaints[4 * PP_UNEXPLAINED];
 	unsigned int n_complaints;
 	uint64_t more_complaints; /* beyond those, with nothing that fits */

@@ -5,6 +5,9 @@
  * "error=14", "errno:14", "RC: -14", "Bad address" and "EFAULT" are the same errno; the number
  * behind "error" in a line about a completion is its status instead. Values are few per line; more
  * than fit are left out.
+ *
+ * A field is read when it is asked for. Most words that announce a value are in no given line:
+ * which groups of three letters a line holds tells so without searching it for each of them.
  */
 #ifndef PP_JUDGE_FIELD_H
 #define PP_JUDGE_FIELD_H
@@ -26,14 +29,30 @@ enum pp_field {
 	PP_FIELDS
 };
 
-enum { PP_FIELD_NUMBERS = 6, PP_FIELD_WORDS = 8, PP_FIELD_WORD = 160 };
+enum {
+	PP_FIELD_NUMBERS = 6,
+	PP_FIELD_WORDS = 8,
+	PP_FIELD_WORD = 160,
+	PP_FIELD_LINE = 16384, /* of a line that is read */
+	PP_FIELD_GRAMS = 4096
+};
 
 struct pp_fields {
 	int64_t numbers[PP_FIELDS][PP_FIELD_NUMBERS];
 	char words[PP_FIELDS][PP_FIELD_WORDS][PP_FIELD_WORD];
 	unsigned int n[PP_FIELDS];
+	const char *text; /* borrowed */
+	size_t len, lower_len;
+	unsigned int done; /* bits of the fields that have been read */
+	enum { PP_OF_UNKNOWN, PP_OF_COMPLETION, PP_OF_OTHER } of;
+	uint64_t grams[PP_FIELD_GRAMS / 64];
+	char lower[PP_FIELD_LINE]; /* the line in lower case, runs of blanks as one */
 };
 
+/* @text is borrowed until the last pp_fields_need(). */
+void pp_fields_begin(const char *text, size_t len, struct pp_fields *ret);
+void pp_fields_need(struct pp_fields *f, enum pp_field which);
+/* All of them. */
 void pp_fields_read(const char *text, size_t len, struct pp_fields *ret);
 
 bool pp_field_is_word(enum pp_field f);

@@ -119,12 +119,14 @@ static const struct {
 	 "open_device"},
 };
 
-static bool phrase_fits(size_t p, const char *lower, size_t len)
+static bool phrase_fits(size_t p, const struct pp_fields *f)
 {
-	const char *end = lower + len, *verb, *at;
+	const char *lower = f->lower, *end = lower + f->lower_len, *verb, *at;
 	size_t room;
 
 	for (size_t v = 0; v < PP_ARRAY_LEN(phrases[p].verbs) && phrases[p].verbs[v]; v++) {
+		if (!pp_field_may_hold(f, phrases[p].verbs[v]))
+			continue;
 		for (at = lower; (verb = find(at, (size_t)(end - at), phrases[p].verbs[v]));) {
 			at = verb + strlen(phrases[p].verbs[v]);
 			while (at < end && is_name(*at))
@@ -138,17 +140,18 @@ static bool phrase_fits(size_t p, const char *lower, size_t len)
 	return false;
 }
 
-void pp_field_read_operations(const char *lower, size_t len, struct pp_fields *ret)
+void pp_field_read_operations(struct pp_fields *ret)
 {
 	static const char *const exported[] = {"dmabuf", "dma-buf", "dma_buf", "dma buf"};
 	bool dmabuf = false;
 
 	read_calls(ret);
 	for (size_t i = 0; i < PP_ARRAY_LEN(phrases); i++)
-		if (phrase_fits(i, lower, len))
+		if (phrase_fits(i, ret))
 			add(ret, PP_FIELD_OP, phrases[i].op);
 	for (size_t i = 0; i < PP_ARRAY_LEN(exported); i++)
-		dmabuf |= find(lower, len, exported[i]) != NULL;
+		dmabuf |= pp_field_may_hold(ret, exported[i]) &&
+			  find(ret->lower, ret->lower_len, exported[i]) != NULL;
 	for (unsigned int i = 0; dmabuf && i < ret->n[PP_FIELD_OP]; i++) {
 		if (strcmp(ret->words[PP_FIELD_OP][i], "reg_mr") != 0)
 			continue;
@@ -212,15 +215,19 @@ static bool maker_fits(size_t i, const char *at, const char *end)
 	return n > 4 || at == end || !is_name(*at) || isdigit((unsigned char)*at);
 }
 
-void pp_field_read_providers(const char *lower, size_t len, struct pp_fields *ret)
+void pp_field_read_providers(struct pp_fields *ret)
 {
-	const char *end = lower + len;
+	const char *end = ret->lower + ret->lower_len;
 
-	for (const char *at = lower; at < end; at++) {
-		if (!is_name(*at) || (at > lower && is_name(at[-1])))
+	for (size_t i = 0; i < PP_ARRAY_LEN(makers); i++) {
+		if (!pp_field_may_hold(ret, makers[i].start))
 			continue;
-		for (size_t i = 0; i < PP_ARRAY_LEN(makers); i++)
-			if (maker_fits(i, at, end))
-				add(ret, PP_FIELD_PROVIDER, makers[i].provider);
+		for (const char *at = ret->lower; at < end; at++) {
+			if (*at != makers[i].start[0] || (at > ret->lower && is_name(at[-1])) ||
+			    !maker_fits(i, at, end))
+				continue;
+			add(ret, PP_FIELD_PROVIDER, makers[i].provider);
+			break;
+		}
 	}
 }

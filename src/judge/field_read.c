@@ -11,12 +11,9 @@
 #include "base/compiler.h"
 #include "base/banned.h"
 
-enum { LONGEST = 16384 }; /* of a line that is read */
-
 /* A line while it is read: in lower case beside the original. */
 struct line {
-	const char *text;
-	char *lower; /* blanks folded too */
+	const char *text, *lower;
 	size_t len, lower_len;
 	struct pp_fields *ret;
 };
@@ -78,6 +75,8 @@ static int64_t number_behind(const struct line *l, const char *word)
 	size_t len = strlen(word);
 	int64_t value;
 
+	if (!pp_field_may_hold(l->ret, word))
+		return -1;
 	while ((at = memmem(at, (size_t)(end - at), word, len))) {
 		bool starts = at == l->lower || !is_name(at[-1]);
 
@@ -104,7 +103,8 @@ static int64_t number_behind(const struct line *l, const char *word)
 
 static bool has(const struct line *l, const char *word)
 {
-	return memmem(l->lower, l->lower_len, word, strlen(word)) != NULL;
+	return pp_field_may_hold(l->ret, word) &&
+	       memmem(l->lower, l->lower_len, word, strlen(word)) != NULL;
 }
 
 static bool has_word(const struct line *l, const char *word)
@@ -112,6 +112,8 @@ static bool has_word(const struct line *l, const char *word)
 	const char *end = l->lower + l->lower_len, *at = l->lower;
 	size_t len = strlen(word);
 
+	if (!pp_field_may_hold(l->ret, word))
+		return false;
 	while ((at = memmem(at, (size_t)(end - at), word, len))) {
 		if ((at == l->lower || !is_name(at[-1])) && (at + len == end || !is_name(at[len])))
 			return true;
@@ -120,12 +122,19 @@ static bool has_word(const struct line *l, const char *word)
 	return false;
 }
 
-static bool of_completion(const struct line *l)
+static bool speaks_of_completion(const struct line *l)
 {
 	return has(l, "completion") || has(l, "ibv_wc_") || has(l, "wc status") ||
 	       has(l, "wc error") || has(l, "syndrom 0x") || has(l, "vend_err") ||
 	       has(l, "vendor_err") || has(l, "vendor err") || has(l, "failed status") ||
 	       has(l, "poll_cq") || has(l, "poll cq") || has(l, "wc.status") || has(l, "on wr");
+}
+
+static bool of_completion(const struct line *l)
+{
+	if (l->ret->of == PP_OF_UNKNOWN)
+		l->ret->of = speaks_of_completion(l) ? PP_OF_COMPLETION : PP_OF_OTHER;
+	return l->ret->of == PP_OF_COMPLETION;
 }
 
 static void read_status(const struct line *l)
@@ -134,7 +143,8 @@ static void read_status(const struct line *l)
 	char name[64];
 	int64_t value;
 
-	for (size_t i = 1; i < PP_STATUS_WORDS; i++) {
+	/* Every text of a status ends in "error" or "exceeded", every name in "_err". */
+	for (size_t i = 1; (has(l, "err") || has(l, "exceeded")) && i < PP_STATUS_WORDS; i++) {
 		size_t n = 0;
 
 		for (; pp_status_words[i].name[n]; n++)
@@ -233,91 +243,6 @@ static void read_xid(const struct line *l)
 	}
 }
 
-static bool is_call(const char *p, size_t len)
-{
-	static const char *const prefixes[] = {
-		"ibv_",	 "mlx5dv_",   "rdma_",	"fi_",	   "nvidia_p2p_", "cuMem",    "cudaMem",
-		"cuda",	 "cuPointer", "efadv_", "ib_umem", "ib_reg",	  "gdr_",     "gds_",
-		"mlock", "doca_",     "nccl",	"shmget",  "shm_open",	  "wrap_ibv_"};
-	size_t n;
-
-	for (size_t i = 0; i < PP_ARRAY_LEN(prefixes); i++) {
-		n = strlen(prefixes[i]);
-		if (len >= n && !memcmp(p, prefixes[i], n))
-			return true;
-	}
-	return false;
-}
-
-/* NAME=value, NAME set by environment to value, NAME set to value, NAME: value. */
-static void read_setting(const struct line *l, const char *name, size_t len)
-{
-	static const char *const links[] = {" set by environment to ",
-					    " set by plugin to ",
-					    " set to ",
-					    "=",
-					    ": ",
-					    " = ",
-					    "':'",
-					    "\":\"",
-					    "\": \""};
-	const char *end = l->text + l->len, *at = name + len, *stop;
-	char pair[PP_FIELD_WORD];
-	size_t n;
-	int written;
-
-	for (size_t i = 0; i < PP_ARRAY_LEN(links); i++) {
-		n = strlen(links[i]);
-		if ((size_t)(end - at) <= n || memcmp(at, links[i], n) != 0)
-			continue;
-		at += n;
-		while (at < end && (*at == '"' || *at == '\''))
-			at++;
-		for (stop = at; stop < end && !strchr(" \t\"';,&)", *stop); stop++)
-			;
-		while (stop > at && stop[-1] == '.')
-			stop--;
-		written = snprintf(pair, sizeof(pair), "%.*s:%.*s", (int)len, name,
-				   (int)(stop - at < 100 ? stop - at : 100), at);
-		if (written > 0)
-			pp_fields_add_word(l->ret, PP_FIELD_ENV, pair, strlen(pair));
-		return;
-	}
-}
-
-static bool is_setting(const char *p, size_t len)
-{
-	static const char *const prefixes[] = {
-		"NCCL_", "UCX_",  "FI_", "NVSHMEM_", "OFI_NCCL_", "PYTORCH_", "TORCH_", "RCCL_",
-		"OMPI_", "MLX5_", "LD_", "MC_",	     "RDMAV_",	  "IBV_",     "GLOO_",	"NVreg_"};
-	size_t n;
-
-	for (size_t i = 0; i < PP_ARRAY_LEN(prefixes); i++) {
-		n = strlen(prefixes[i]);
-		if (len > n && !memcmp(p, prefixes[i], n))
-			return true;
-	}
-	return false;
-}
-
-static void read_words(const struct line *l)
-{
-	const char *end = l->text + l->len, *p = l->text, *start;
-
-	while (p < end) {
-		if (!is_name(*p)) {
-			p++;
-			continue;
-		}
-		for (start = p; p < end && is_name(*p); p++)
-			;
-		if (is_call(start, (size_t)(p - start)))
-			pp_fields_add_word(l->ret, PP_FIELD_CALL, start, (size_t)(p - start));
-		else if (is_setting(start, (size_t)(p - start)))
-			read_setting(l, start, (size_t)(p - start));
-	}
-}
-
 /* libibverbs' providers by the kernel driver that they go with. */
 static void read_driver(const struct line *l)
 {
@@ -353,32 +278,66 @@ static void read_driver(const struct line *l)
 	}
 }
 
-/* Lower case, runs of blanks as one. */
-static size_t fold_line(const char *text, size_t len, char *lower)
+void pp_fields_begin(const char *text, size_t len, struct pp_fields *ret)
 {
 	size_t n = 0;
+	char c;
 
-	for (size_t i = 0; i < len; i++) {
-		lower[n] = isspace((unsigned char)text[i]) ? ' '
-							   : (char)tolower((unsigned char)text[i]);
-		n += lower[n] != ' ' || !n || lower[n - 1] != ' ';
+	memset(ret->n, 0, sizeof(ret->n));
+	memset(ret->grams, 0, sizeof(ret->grams));
+	ret->done = 0;
+	ret->of = PP_OF_UNKNOWN;
+	ret->text = text;
+	ret->len = len < PP_FIELD_LINE ? len : PP_FIELD_LINE;
+	for (size_t i = 0; i < ret->len; i++) {
+		c = text[i];
+		c = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c >= '\t' && c <= '\r' ? ' ' : c;
+		if (c == ' ' && n && ret->lower[n - 1] == ' ')
+			continue;
+		ret->lower[n++] = c;
+		if (n > 2) {
+			unsigned int g = pp_field_gram(&ret->lower[n - 3]);
+
+			ret->grams[g / 64] |= (uint64_t)1 << (g % 64);
+		}
 	}
-	return n;
+	ret->lower_len = n;
+}
+
+/* Calls and settings are read together. */
+static void read_names(struct pp_fields *f)
+{
+	if (f->done & (1U << PP_FIELD_CALL))
+		return;
+	f->done |= 1U << PP_FIELD_CALL | 1U << PP_FIELD_ENV;
+	pp_field_read_names(f);
+}
+
+void pp_fields_need(struct pp_fields *f, enum pp_field which)
+{
+	static void (*const readers[PP_FIELDS])(const struct line *l) = {
+		[PP_FIELD_ERRNO] = read_errno,	 [PP_FIELD_STATUS] = read_status,
+		[PP_FIELD_VENDOR] = read_vendor, [PP_FIELD_XID] = read_xid,
+		[PP_FIELD_DRIVER] = read_driver,
+	};
+	struct line l = {f->text, f->lower, f->len, f->lower_len, f};
+
+	if (f->done & (1U << which))
+		return;
+	if (which == PP_FIELD_CALL || which == PP_FIELD_ENV || which == PP_FIELD_OP)
+		read_names(f);
+	f->done |= 1U << which;
+	if (readers[which])
+		readers[which](&l);
+	else if (which == PP_FIELD_OP)
+		pp_field_read_operations(f);
+	else if (which == PP_FIELD_PROVIDER)
+		pp_field_read_providers(f);
 }
 
 void pp_fields_read(const char *text, size_t len, struct pp_fields *ret)
 {
-	char lower[LONGEST];
-	struct line l = {text, lower, len < LONGEST ? len : LONGEST, 0, ret};
-
-	memset(ret->n, 0, sizeof(ret->n));
-	l.lower_len = fold_line(text, l.len, lower);
-	read_status(&l);
-	read_vendor(&l);
-	read_errno(&l);
-	read_xid(&l);
-	read_words(&l);
-	read_driver(&l);
-	pp_field_read_operations(lower, l.lower_len, ret);
-	pp_field_read_providers(lower, l.lower_len, ret);
+	pp_fields_begin(text, len, ret);
+	for (unsigned int i = 0; i < PP_FIELDS; i++)
+		pp_fields_need(ret, (enum pp_field)i);
 }

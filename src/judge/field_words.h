@@ -27,8 +27,35 @@ extern const struct pp_status_word pp_status_words[PP_STATUS_WORDS]; /* by statu
 
 void pp_fields_add_word(struct pp_fields *f, enum pp_field which, const char *word, size_t len);
 
-/* @lower: the line in lower case, blanks folded. Calls of @ret have been read. */
-void pp_field_read_operations(const char *lower, size_t len, struct pp_fields *ret);
-void pp_field_read_providers(const char *lower, size_t len, struct pp_fields *ret);
+static inline unsigned int pp_field_gram(const char *p)
+{
+	unsigned int v = (unsigned char)p[0] | (unsigned int)(unsigned char)p[1] << 8 |
+			 (unsigned int)(unsigned char)p[2] << 16;
+
+	return v * 2654435761U >> 20;
+}
+
+static inline bool pp_field_has_gram(const struct pp_fields *f, const char *p)
+{
+	unsigned int g = pp_field_gram(p);
+
+	return f->grams[g / 64] >> (g % 64) & 1;
+}
+
+/* False: @word, in lower case and without runs of blanks, is not in the line. */
+static inline bool pp_field_may_hold(const struct pp_fields *f, const char *word)
+{
+	if (!word[0] || !word[1])
+		return true;
+	for (; word[2]; word++)
+		if (!pp_field_has_gram(f, word))
+			return false;
+	return true;
+}
+
+void pp_field_read_names(struct pp_fields *f);
+/* Calls of @ret have been read. */
+void pp_field_read_operations(struct pp_fields *ret);
+void pp_field_read_providers(struct pp_fields *ret);
 
 #endif

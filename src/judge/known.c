@@ -172,6 +172,14 @@ static int watch(struct pp_known_set *k, const char *word, struct pp_error *err)
 	return pp_automaton_add(k->automaton, word, &k->watched[k->n_watched++], err);
 }
 
+static void tell_shapes(struct pp_known_set *k)
+{
+	for (size_t i = 0; i < k->n_signatures; i++)
+		pp_shapes_tell(&k->shapes, k->signatures[i].text);
+	for (size_t i = 0; i < pp_automaton_literals(k->automaton); i++)
+		pp_shapes_tell(&k->shapes, pp_automaton_text(k->automaton, (unsigned int)i));
+}
+
 int pp_known_finish(struct pp_known_set *k, struct pp_error *err)
 {
 	size_t literals;
@@ -184,9 +192,11 @@ int pp_known_finish(struct pp_known_set *k, struct pp_error *err)
 	}
 	for (unsigned int i = 0; !r && pp_derived_word(i); i++)
 		r = watch(k, pp_derived_word(i), err);
+	k->first_component = k->n_watched;
 	for (unsigned int i = 0; !r && pp_component_word(i); i++)
 		r = watch(k, pp_component_word(i), err);
 	literals = pp_automaton_literals(k->automaton);
+	tell_shapes(k);
 	if (!r)
 		r = pp_automaton_build(k->automaton, err);
 	if (r)
@@ -239,6 +249,10 @@ static int load_dir(struct pp_known_set *k, const char *dir, struct pp_error *er
 
 	if (n < 0) {
 		r = -errno;
+		if (r == -ENOTDIR)
+			return pp_error_set(
+				err, r, "'%s' is a file: a directory with *.rules files is wanted",
+				dir);
 		return pp_error_set(err, r, "cannot read rules of '%s': %s", dir,
 				    pp_errno_text(r, text, sizeof(text)));
 	}

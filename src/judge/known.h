@@ -11,6 +11,7 @@
 
 #include "judge/component.h"
 #include "judge/rule.h"
+#include "judge/shape.h"
 #include "judge/signature.h"
 
 enum pp_certainty { PP_POSSIBLE, PP_LIKELY, PP_CERTAIN };
@@ -63,7 +64,8 @@ struct pp_known_set {
 	unsigned int *index, *anchored; /* owned */
 	/* Literals of lines that are read beyond signatures. */
 	unsigned int watched[PP_KNOWN_WATCHED];
-	unsigned int n_watched;
+	struct pp_shapes shapes;
+	unsigned int n_watched, first_component; /* words of components come last */
 };
 
 enum { PP_KNOWN_MAX = 1024, PP_SIGNATURES_MAX = 8192 };

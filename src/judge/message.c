@@ -2,6 +2,7 @@
 #include "judge/message.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -235,11 +236,16 @@ static int rank_at(const char *p, const char *end)
 
 void pp_stamp_read(const char *text, size_t len, struct pp_stamp *ret)
 {
+	/* Few bytes begin anything: a date, a kernel time, a rank. */
+	static const bool begins[256] = {
+		['1'] = true, ['2'] = true, ['['] = true, ['r'] = true, ['R'] = true};
 	const char *end = text + (len < 400 ? len : 400);
 
 	*ret = (struct pp_stamp){-1, -1, -1};
 	for (const char *p = text; p < end; p++) {
-		if (ret->time_us < 0 && isdigit((unsigned char)*p) && p - text < 160)
+		if (!begins[(unsigned char)*p])
+			continue;
+		if (ret->time_us < 0 && (*p == '1' || *p == '2') && p - text < 160)
 			ret->time_us = wall_time(p, end);
 		if (ret->boot_us < 0 && *p == '[' && p - text < 64)
 			ret->boot_us = boot_time(p, end);

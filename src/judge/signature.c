@@ -218,9 +218,10 @@ static bool field_holds(const struct pp_term *t, struct pp_line *line)
 	const struct pp_fields *f = line->fields;
 
 	if (!line->has_fields) {
-		pp_fields_read(line->text, line->len, line->fields);
+		pp_fields_begin(line->text, line->len, line->fields);
 		line->has_fields = true;
 	}
+	pp_fields_need(line->fields, t->field);
 	for (unsigned int i = 0; i < f->n[t->field]; i++) {
 		if (t->glob && word_matches(t, f->words[t->field][i]))
 			return true;

@@ -159,6 +159,9 @@ def broken_rules():
         expect(f"{what}: exit", (code, out, err.count("\n")), (65, "", 1))
         if complaint not in err:
             faults.append(f"{what}: {err!r} lacks {complaint!r}")
+    with tempfile.NamedTemporaryFile(suffix=".rules") as own:
+        code, out, err = run("--no-node", "--rules", own.name, "something of our own")
+    expect("a file for a directory", (code, out, "a directory with *.rules files is wanted" in err), (65, "", True))
 
 
 def examples_of_the_page():

@@ -174,6 +174,35 @@ static void test_second_by_design(void **state)
 	machine_done(&m);
 }
 
+/*
+ * Lines that differ only in numbers of which no rule speaks are read once; the others are not. The
+ * same numbers at other places are another line.
+ */
+static void test_lines_of_one_shape(void **state)
+{
+	static const char crossed[] = "n1 [14] NCCL WARN Call to ibv_reg_mr failed with errno 22\n"
+				      "n1 [22] NCCL WARN Call to ibv_reg_mr failed with errno 14\n"
+				      "n1 [14] NCCL WARN Call to ibv_reg_mr failed with errno 12\n";
+	const struct pp_diagnosis *d;
+	struct pp_buf PP_AUTO_BUF text = PP_BUF(1 << 20);
+	struct reading r;
+
+	explain(*state, crossed, NULL, &r);
+	d = find(&r, "peermem-missing");
+	assert_true(d && d->evidence[0]->line == 2 && d->evidence[0]->times == 1);
+	d = find(&r, "memlock-small");
+	assert_true(d && d->evidence[0]->line == 3);
+	done(&r);
+	for (unsigned int i = 0; i < 3000; i++)
+		pp_buf_printf(&text,
+			      "n%u:%u [0] NCCL WARN Call to ibv_reg_mr failed with errno 14\n", i,
+			      100000 + i);
+	explain_n(*state, text.data, text.len, NULL, &r);
+	d = find(&r, "peermem-missing");
+	assert_true(d && d->evidence[0]->line == 1 && d->evidence[0]->times == 3000);
+	done(&r);
+}
+
 /* P1 to P15, each the problem of a rule that has a fixture. */
 static void test_every_problem_has_a_fixture(void **state)
 {
@@ -691,6 +720,7 @@ int main(void)
 		cmocka_unit_test(test_fixtures),
 		cmocka_unit_test(test_every_rule_has_a_fixture),
 		cmocka_unit_test(test_second_by_design),
+		cmocka_unit_test(test_lines_of_one_shape),
 		cmocka_unit_test(test_every_problem_has_a_fixture),
 		cmocka_unit_test(test_facts_choose),
 		cmocka_unit_test(test_unknown_keeps_open),
