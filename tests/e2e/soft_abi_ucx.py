@@ -64,4 +64,7 @@ def main():
 
 
 if __name__ == "__main__":
+    if os.environ.get("PEERPATH_SANITIZED"):
+        print("programs that are not instrumented cannot load an instrumented library")
+        sys.exit(77)
     sys.exit(main())

@@ -57,10 +57,10 @@ static void to_rts(struct ibv_qp *qp, const union ibv_gid *gid)
 int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 1, seconds = argc > 2 ? atoi(argv[2]) : 2;
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
-	struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
-	struct ibv_cq *cq = pd ? ibv_create_cq(context, CQ_DEPTH, NULL, NULL, 0) : NULL;
+	struct ibv_device **list;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
 	union ibv_gid gid;
 	struct timespec cpu;
 	long before = 0;
@@ -69,6 +69,10 @@ int main(int argc, char **argv)
 		puts("memory of an instrumented library says nothing");
 		return 77;
 	}
+	list = ibv_get_device_list(NULL);
+	context = list && list[0] ? ibv_open_device(list[0]) : NULL;
+	pd = context ? ibv_alloc_pd(context) : NULL;
+	cq = pd ? ibv_create_cq(context, CQ_DEPTH, NULL, NULL, 0) : NULL;
 	if (!cq || ibv_query_gid(context, 1, 0, &gid))
 		return 2;
 	for (int i = 0; i < n + 1; i++) {

@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/parse.h"
 #include "base/banned.h"
 
@@ -26,6 +28,9 @@ enum {
 	TURN_MESSAGES_MAX = 256,
 	ANSWERS = 64,
 };
+
+#define PATIENCE (1 * PP_MILLISECOND)
+#define HURRY	 (100 * PP_MILLISECOND)
 
 struct head {
 	uint32_t magic;
@@ -41,6 +46,7 @@ struct soft_slot {
 	unsigned int number;
 	uid_t uid;
 	struct soft_slot_stats stats;
+	pp_ns hurry_until[SOFT_SLOTS]; /* by slot: its queue was full for longer than we wait */
 	struct soft_slot_answer answers[ANSWERS]; /* a ring */
 	unsigned int num_answers;		  /* so far */
 	int from;				  /* slot that sent the message being read, or -1 */
@@ -147,6 +153,29 @@ const struct soft_slot_stats *soft_slot_stats(const struct soft_slot *slot)
 	return &slot->stats;
 }
 
+/*
+ * A queue of ten messages is full in a moment, and a datagram that nobody sends again would be lost
+ * while the port's filter is still being learned: who is there gets a millisecond to drain it. Who
+ * let that pass, stopped perhaps, is not waited for again for a while.
+ */
+static int send_patiently(struct soft_slot *slot, unsigned int number, const struct msghdr *msg)
+{
+	const struct timespec pause = {.tv_nsec = 50000};
+	pp_ns began = pp_clock_monotonic();
+
+	while (sendmsg(slot->fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		if (errno != EAGAIN || began < slot->hurry_until[number])
+			return -1;
+		if (pp_clock_monotonic() - began > PATIENCE) {
+			slot->hurry_until[number] = began + HURRY;
+			errno = EAGAIN;
+			return -1;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 int soft_slot_pass_train(struct soft_slot *slot, unsigned int number, const struct soft_datagram *d,
 			 size_t segment)
 {
@@ -169,7 +198,7 @@ int soft_slot_pass_train(struct soft_slot *slot, unsigned int number, const stru
 	    segment > d->len)
 		return -EINVAL;
 	msg.msg_namelen = name(number, &to);
-	if (sendmsg(slot->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+	if (send_patiently(slot, number, &msg) < 0) {
 		int rc = -errno;
 
 		slot->stats.not_passed++;

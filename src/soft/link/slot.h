@@ -37,8 +37,9 @@ static inline int soft_slot_of(const uint8_t *bytes, size_t len)
 /*
  * Hands a datagram to the process of @number: d->len bytes which are datagrams of @segment bytes,
  * the last of them maybe shorter (one: @segment = d->len); d->place is the first one's. 0, or
- * -errno: nobody there, queue full. Never blocks. A queue holds net.unix.max_dgram_qlen messages
- * (10 by default), so whole trains, not datagrams, should be handed on.
+ * -errno: nobody there, queue full for longer than a millisecond. A queue holds
+ * net.unix.max_dgram_qlen messages (10 by default), so whole trains, not datagrams, should be
+ * handed on.
  */
 int soft_slot_pass_train(struct soft_slot *slot, unsigned int number, const struct soft_datagram *d,
 			 size_t segment);
