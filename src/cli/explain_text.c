@@ -202,7 +202,7 @@ static void nothing(struct pp_out *o, const struct pp_explain_page *p)
 		return;
 	}
 	pp_out_para(o, 0, "%s in this %s (%" PRIu64 " lines).",
-		    x->unexplained_lines ? "Not known: no rule fits" : "Nothing wrong was found",
+		    x->unexplained_lines ? "Not known: no rule fits" : "No known problem was found",
 		    x->formats[0]->rule.title, x->lines);
 }
 
