@@ -158,13 +158,16 @@ int soft_show_ask(unsigned int slot, int timeout_ms, struct pp_buf *ret)
 {
 	struct sockaddr_un to;
 	socklen_t len = address(slot, &to);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), memory = -1, rc = 0;
+	/* Of a stopped process the queue of callers fills up: connect() must not wait for room in
+	 * it. */
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), memory = -1,
+	    rc = 0;
 	struct pollfd wait = {.fd = fd, .events = POLLIN};
 
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&to, len) < 0)
-		rc = -errno;
+		rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
 	else if (poll(&wait, 1, timeout_ms) <= 0)
 		rc = -ETIMEDOUT;
 	else
