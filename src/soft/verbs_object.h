@@ -385,9 +385,9 @@ struct verbs_context {
 					 struct ibv_srq_init_attr_ex *attr);
 	soft_slot_unused open_xrcd;
 	int (*close_xrcd)(void *xrcd); /* called without a look whether it is there */
-	uint64_t placeholder;
-	size_t sz;		    /* must stay right before context */
-	struct ibv_context context; /* must stay last */
+	uint64_t abi_gap;	       /* rdma-core keeps 8 bytes here that nothing reads */
+	size_t sz;		       /* must stay right before context */
+	struct ibv_context context;    /* must stay last */
 };
 
 /* Measured on x86-64 with rdma-core 44 and 65. */

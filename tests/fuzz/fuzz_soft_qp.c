@@ -66,12 +66,7 @@ static void on_event(struct soft_qp *qp, enum soft_qp_event event)
 	(void)event;
 }
 
-static void on_moved(struct soft_qp *qp, enum soft_qp_state state)
-{
-	assert(qp->state == state);
-}
-
-static const struct soft_qp_ops ops = {.send = on_send, .event = on_event, .moved = on_moved};
+static const struct soft_qp_ops ops = {.send = on_send, .event = on_event};
 
 static void add_region(struct scene *s, struct soft_region *region, uint8_t *base)
 {

@@ -154,12 +154,7 @@ static void on_event(struct soft_qp *qp, enum soft_qp_event event)
 	assert(event <= SOFT_QP_EVENT_LAST_WQE);
 }
 
-static void on_moved(struct soft_qp *qp, enum soft_qp_state state)
-{
-	assert(qp->state == state);
-}
-
-static const struct soft_qp_ops ops = {.send = on_send, .event = on_event, .moved = on_moved};
+static const struct soft_qp_ops ops = {.send = on_send, .event = on_event};
 
 /* The end's QP comes first in it: on_send() counts on that. */
 _Static_assert(offsetof(struct end, qp) == 0, "a queue pair begins its end");

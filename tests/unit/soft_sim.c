@@ -247,15 +247,7 @@ static void on_event(struct soft_qp *qp, enum soft_qp_event event)
 	end->events[event]++;
 }
 
-static void on_moved(struct soft_qp *qp, enum soft_qp_state state)
-{
-	struct soft_sim_end *end = qp->owner;
-
-	assert_int_equal(qp->state, state);
-	end->moved++;
-}
-
-static const struct soft_qp_ops ops = {.send = on_send, .event = on_event, .moved = on_moved};
+static const struct soft_qp_ops ops = {.send = on_send, .event = on_event};
 
 void soft_sim_end_init(struct soft_sim *sim, struct soft_sim_end *end, struct soft_sim_node *node,
 		       const struct soft_sim_attr *attr)

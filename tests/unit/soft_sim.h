@@ -35,7 +35,7 @@ struct soft_sim_end {
 	struct soft_sim_node *node;
 	struct soft_sim_end *peer; /* NULL: what it sends is recorded */
 	bool ready, killed;
-	unsigned int moved, events[SOFT_QP_EVENT_LAST_WQE + 1];
+	unsigned int events[SOFT_QP_EVENT_LAST_WQE + 1];
 	struct soft_sim_sent *sent;
 	unsigned int num_sent;
 	uint64_t over_window; /* sends that the window did not allow */

@@ -61,7 +61,7 @@ struct stage {
 	struct stage_sent sent[STAGE_SENT];
 	unsigned int num_sent, seen_sent;
 	enum soft_qp_event events[8];
-	unsigned int num_events, seen_events, moves;
+	unsigned int num_events, seen_events;
 };
 
 /* Bytes that tell where they come from. */
@@ -99,14 +99,6 @@ static inline void stage_event(struct soft_qp *qp, enum soft_qp_event event)
 	s->events[s->num_events++] = event;
 }
 
-static inline void stage_moved(struct soft_qp *qp, enum soft_qp_state state)
-{
-	struct stage *s = qp->owner;
-
-	assert_int_equal(qp->state, state);
-	s->moves++;
-}
-
 static inline uint8_t *stage_nowhere(const struct soft_region *region, uint64_t offset)
 {
 	(void)region;
@@ -134,7 +126,7 @@ static inline int stage_store(struct soft_region *region, uint64_t offset, const
 	return 0;
 }
 
-static const struct soft_qp_ops stage_ops = {stage_send, stage_event, stage_moved};
+static const struct soft_qp_ops stage_ops = {stage_send, stage_event};
 static const struct soft_region_ops stage_indirect = {stage_nowhere, stage_fetch, stage_store,
 						      NULL};
 static const int stage_pd, stage_other_pd;

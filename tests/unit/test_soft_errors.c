@@ -243,10 +243,10 @@ static void killed_peer(void **state)
 		wr.rc.remote_addr = address(b->remote);
 		for (wr.id = 0; wr.id < 20; wr.id++)
 			assert_true(soft_sim_post(&b->ends[0], &wr, &sge));
-		while (b->ends[0].moved == 0) {
+		while (b->ends[0].qp.state != SOFT_QP_ERR) {
 			una = b->ends[0].qp.req.una_psn;
 			assert_true(soft_sim_step(&b->sim));
-			if (b->ends[0].moved == 0 && b->ends[0].qp.req.una_psn != una)
+			if (b->ends[0].qp.state != SOFT_QP_ERR && b->ends[0].qp.req.una_psn != una)
 				last = b->sim.now;
 			if (b->ends[0].qp.req.sq.retired >= 3)
 				b->ends[1].killed = true;

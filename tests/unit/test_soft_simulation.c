@@ -445,7 +445,7 @@ static void play(struct scene *s, uint32_t ways)
 		assert_true(all || soft_sim_step(&s->sim));
 		assert_true(s->sim.now < end); /* it hangs */
 		for (uint32_t i = 0; i < ways; i++)
-			assert_int_equal(s->ends[i].moved, 0);
+			assert_int_equal(s->ends[i].qp.state, SOFT_QP_RTS);
 	}
 }
 

@@ -19,22 +19,22 @@ static void retransmission_time(void **state)
 	soft_window_init(&w, 1 << 20);
 	assert_int_equal(soft_window_rto(&w), 20 * MS);
 	/* 2.2: SRTT = R, RTTVAR = R/2, RTO = SRTT + 4 RTTVAR */
-	soft_window_acked(&w, 0, 10 * MS, 0);
+	soft_window_acked(&w, 0, 10 * MS);
 	assert_int_equal(w.srtt, 10 * MS);
 	assert_int_equal(w.rttvar, 5 * MS);
 	assert_int_equal(soft_window_rto(&w), 30 * MS);
 	/* 2.3: RTTVAR = 3/4 * 5 + 1/4 * |10 - 20|, SRTT = 7/8 * 10 + 1/8 * 20 */
-	soft_window_acked(&w, 0, 20 * MS, 0);
+	soft_window_acked(&w, 0, 20 * MS);
 	assert_int_equal(w.rttvar, 6250000);
 	assert_int_equal(w.srtt, 11250000);
 	assert_int_equal(soft_window_rto(&w), 36250000);
 	/* Unknown: no sample. */
-	soft_window_acked(&w, 0, 0, 0);
+	soft_window_acked(&w, 0, 0);
 	assert_int_equal(w.srtt, 11250000);
 	for (int i = 0; i < 300; i++)
-		soft_window_acked(&w, 0, 1000, 0);
+		soft_window_acked(&w, 0, 1000);
 	assert_int_equal(soft_window_rto(&w), SOFT_RTO_MIN);
-	soft_window_acked(&w, 0, INT64_MAX, 0);
+	soft_window_acked(&w, 0, INT64_MAX);
 	assert_int_equal(soft_window_rto(&w), SOFT_RTO_MAX);
 }
 
@@ -53,7 +53,7 @@ static void counting(void **state)
 	soft_window_dropped(&w, 100 << 10);
 	assert_int_equal(w.in_flight, 100 << 10);
 	/* Never below nothing, whatever is acknowledged. */
-	soft_window_acked(&w, UINT64_MAX, 0, 0);
+	soft_window_acked(&w, UINT64_MAX, 0);
 	assert_int_equal(w.in_flight, 0);
 	soft_window_sent(&w, UINT64_MAX);
 	soft_window_sent(&w, UINT64_MAX);
@@ -75,7 +75,7 @@ static void round_trip(struct soft_window *w, pp_ns now)
 	for (uint64_t left = full, part = full / 16 + 1; left > 0; left -= part) {
 		if (part > left)
 			part = left;
-		soft_window_acked(w, part, MS, now);
+		soft_window_acked(w, part, MS);
 		soft_window_sent(w, w->limit - w->in_flight);
 	}
 	soft_window_dropped(w, w->in_flight);
@@ -110,7 +110,7 @@ static void growing(void **state)
 	before = w.limit;
 	for (int i = 0; i < 1000; i++) {
 		soft_window_sent(&w, 4096);
-		soft_window_acked(&w, 4096, MS, 400 * MS);
+		soft_window_acked(&w, 4096, MS);
 	}
 	assert_int_equal(w.limit, before);
 	for (int i = 0; i < 100; i++)

@@ -30,21 +30,9 @@ static void on_event(struct soft_qp *qp, enum soft_qp_event event)
 	soft_events_raise(soft_context_of(o->ex.qp_base.context)->async, &o->async, types[event]);
 }
 
-/*
- * The client's field follows ibv_modify_qp() and ibv_query_qp() alone, as with every provider: it
- * is read without a lock. What the device did by itself is told by completions, events and
- * ibv_query_qp().
- */
-static void on_moved(struct soft_qp *qp, enum soft_qp_state state)
-{
-	(void)qp;
-	(void)state;
-}
-
 static const struct soft_qp_ops ops = {
 	.send = soft_engine_send,
 	.event = on_event,
-	.moved = on_moved,
 };
 
 /* ── making ── */

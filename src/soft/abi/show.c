@@ -49,7 +49,8 @@ struct showing {
 	X(send_errors)      \
 	X(received_packets) \
 	X(received_bytes)   \
-	X(received_trains)
+	X(received_trains)  \
+	X(handed_on)
 #define DROPS(X)         \
 	X(malformed)     \
 	X(icrc)          \
@@ -84,6 +85,8 @@ static void show_drops(struct showing *s)
 
 	pp_json_object(s->json, "drops");
 	DROPS(WRITE)
+	pp_json_u64(s->json, "not_handed", soft_wire_stats(s->wire)->not_handed);
+	pp_json_u64(s->json, "truncated", soft_wire_stats(s->wire)->truncated);
 	pp_json_end_object(s->json);
 }
 

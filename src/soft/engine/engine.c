@@ -16,8 +16,6 @@
 
 #include "base/banned.h"
 
-static const pp_ns REPLY_SOON = 100000;
-
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_engine *current;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -293,18 +291,6 @@ int soft_engine_add_qp(struct soft_engine *e, struct soft_wire *wire, struct sof
 	return 0;
 }
 
-/*
- * A caller leaves, and may not come again. The thread sleeps by the deadline that it knew, which
- * was @deadline, and on the sockets; what stopped for its budget (@more) waits for neither.
- */
-static void hand_over(struct soft_engine *e, pp_ns deadline, bool more)
-{
-	bool earlier = e->next_deadline && (!deadline || e->next_deadline < deadline);
-
-	if ((more || earlier) && atomic_load(&e->mode) == SOFT_THREAD_WATCH)
-		soft_engine_thread_wake(e);
-}
-
 void soft_engine_remove_qp(struct soft_engine *e, struct soft_qp *qp)
 {
 	pp_ns before = e->next_deadline;
@@ -315,7 +301,7 @@ void soft_engine_remove_qp(struct soft_engine *e, struct soft_qp *qp)
 	qp->window = NULL;
 	/* What waited for the window that this one held may go on. */
 	if (!e->inherited)
-		hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
+		soft_engine_hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
 }
 
 void soft_engine_each_qp(struct soft_engine *e, void (*each)(void *, struct soft_qp *), void *arg)
@@ -371,54 +357,6 @@ void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const st
 		(struct soft_wire *)((char *)qp->counters - offsetof(struct soft_wire, counters));
 
 	soft_link_send(wire->link, path, p, pieces, num_pieces);
-}
-
-/* A caller was here from @from to @to: is it in a loop? */
-static void note_caller(struct soft_engine *e, pp_ns from, pp_ns to)
-{
-	e->streak = from - e->polled < SOFT_POLL_GAP ? e->streak + 1 : 0;
-	e->polled = to;
-}
-
-void soft_engine_kick(struct soft_engine *e, struct soft_qp *qp)
-{
-	pp_ns before = e->next_deadline, now = pp_clock_monotonic();
-	bool more;
-
-	if (qp->asked && now - qp->asked < REPLY_SOON && qp->replies < SOFT_REPLIES)
-		qp->replies++;
-	qp->asked = 0;
-	soft_engine_ready(e, qp);
-	more = soft_engine_send_ready(e, now);
-	note_caller(e, now, pp_clock_monotonic());
-	hand_over(e, before, more);
-}
-
-void soft_engine_poll(struct soft_engine *e)
-{
-	pp_ns before;
-	bool moved;
-
-	atomic_fetch_add_explicit(&e->polls, 1, memory_order_relaxed);
-	if (e->inherited || pthread_mutex_trylock(&e->lock))
-		return;
-	before = e->next_deadline;
-	moved = soft_engine_turn(e);
-	/* A turn that moved much ends long after it began. */
-	note_caller(e, e->turned, moved ? pp_clock_monotonic() : e->turned);
-	hand_over(e, before, moved && e->ready_head && !e->held_until);
-	pthread_mutex_unlock(&e->lock);
-}
-
-void soft_engine_sleep(struct soft_engine *e)
-{
-	if (e->inherited)
-		return;
-	pthread_mutex_lock(&e->lock);
-	e->streak = 0;
-	pthread_mutex_unlock(&e->lock);
-	if (atomic_load(&e->mode) == SOFT_THREAD_TICK)
-		soft_engine_thread_wake(e);
 }
 
 const struct soft_counters *soft_wire_counters(const struct soft_wire *wire)

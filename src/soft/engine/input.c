@@ -69,8 +69,13 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 
 	in->datagrams++;
 	in->bytes += d->len;
-	if (!wire)
+	if (!wire) {
+		/* Handed on for an address that nothing here has: some wire's reader must learn of
+		 * it. */
+		if (e->wires)
+			e->wires->drops.wrong_address++;
 		return;
+	}
 	if (soft_packet_decode(d->bytes, d->len, &p) < 0) {
 		wire->drops.malformed++;
 		return;

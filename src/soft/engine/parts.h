@@ -128,6 +128,11 @@ struct soft_engine_input {
 };
 void soft_engine_input(void *input, const struct soft_datagram *d);
 
+/* caller.c */
+/* A caller leaves, and may not come again; the thread knew @deadline. @more: somebody stopped for
+ * its budget. */
+void soft_engine_hand_over(struct soft_engine *e, pp_ns deadline, bool more);
+
 /* thread.c; not under the lock */
 int soft_engine_thread_start(struct soft_engine *e);
 void soft_engine_thread_stop(struct soft_engine *e);

@@ -65,26 +65,39 @@ static int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-static void give(int to, int fd)
-{
-	char byte = 0;
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+/* A message of one byte and one descriptor. Points into itself: made where it is used. */
+struct parcel {
+	char byte;
+	struct iovec iov;
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
-	} control = {0};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = control.bytes,
-			   .msg_controllen = sizeof(control.bytes)};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	} control;
+	struct msghdr msg;
+};
+
+static struct cmsghdr *parcel_init(struct parcel *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->iov = (struct iovec){.iov_base = &p->byte, .iov_len = 1};
+	p->msg = (struct msghdr){.msg_iov = &p->iov,
+				 .msg_iovlen = 1,
+				 .msg_control = p->control.bytes,
+				 .msg_controllen = sizeof(p->control.bytes)};
+	return CMSG_FIRSTHDR(&p->msg);
+}
+
+static void give(int to, int fd)
+{
+	struct parcel p;
+	struct cmsghdr *c = parcel_init(&p);
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
 	/* Who went away does not matter. */
-	if (sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	if (sendmsg(to, &p.msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		return;
 }
 
@@ -112,22 +125,15 @@ void soft_show_answer(struct soft_engine *e)
 
 static int take(int from, int *ret)
 {
-	char byte;
-	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = control.bytes,
-			   .msg_controllen = sizeof(control.bytes)};
+	struct parcel p;
 	struct cmsghdr *c;
-	ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+	ssize_t n;
 
+	(void)parcel_init(&p);
+	n = recvmsg(from, &p.msg, MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return -errno;
-	c = CMSG_FIRSTHDR(&m);
+	c = CMSG_FIRSTHDR(&p.msg);
 	if (n == 0 || !c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
 		return -EACCES;
 	memcpy(ret, CMSG_DATA(c), sizeof(*ret));

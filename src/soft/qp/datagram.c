@@ -64,11 +64,10 @@ static unsigned int send_one(struct soft_qp *qp, struct soft_send_wr *wr, size_t
 	return SOFT_WC_SUCCESS;
 }
 
-bool soft_datagram_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
+bool soft_datagram_pump(struct soft_qp *qp, size_t *budget)
 {
 	struct soft_send_queue *q = &qp->req.sq;
 
-	(void)now;
 	if (qp->state == SOFT_QP_SQE)
 		soft_requester_flush(qp);
 	while (qp->state == SOFT_QP_RTS && q->retired != q->posted) {
@@ -84,7 +83,6 @@ bool soft_datagram_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 		if (status) {
 			qp->state = SOFT_QP_SQE;
 			soft_requester_flush(qp);
-			qp->ops->moved(qp, SOFT_QP_SQE);
 		}
 	}
 	return false;
@@ -198,7 +196,7 @@ void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 		status = soft_local_scatter(qp, wr, GRH_BYTES, p->payload, p->payload_bytes);
 	if (status) {
 		soft_complete_recv(qp, wr, status, NULL);
-		soft_qp_fail(qp);
+		soft_qp_to_error(qp);
 		return;
 	}
 	qp->counters->rx_sends++;

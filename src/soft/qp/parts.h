@@ -22,16 +22,16 @@ void soft_requester_tick(struct soft_qp *qp, pp_ns now);
 /* responder.c: requests in, acknowledges and responses out */
 void soft_responder_reset(struct soft_qp *qp);
 void soft_responder_start(struct soft_qp *qp); /* to RTR */
-void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc, pp_ns now);
+void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc);
 /* Read responses and the pending acknowledge: one acknowledge a turn of the engine, not one a
  * packet. */
-bool soft_responder_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
+bool soft_responder_pump(struct soft_qp *qp, size_t *budget);
 /* Only an acknowledge, which may go behind anything else. */
 bool soft_responder_only_acknowledges(const struct soft_qp *qp);
 void soft_responder_flush(struct soft_qp *qp);
 
 /* datagram.c: UD both ways */
-bool soft_datagram_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
+bool soft_datagram_pump(struct soft_qp *qp, size_t *budget);
 void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 			   const struct soft_path *from, uint8_t tc);
 
@@ -57,10 +57,6 @@ unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uin
 /* The same into the pieces of a send request: READ responses and atomic results. */
 unsigned int soft_local_land(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
 			     const uint8_t *from, uint32_t len);
-
-/* qp.c: to ERR by itself: flushes both queues and tells ops->moved. What failed has completed
- * before; events are the caller's. Idempotent. */
-void soft_qp_fail(struct soft_qp *qp);
 
 /* complete.c: completions of either queue, with the fields that every one has. A success of a send
  * request that asked for no signal gives none. @rest: what the message brought (opcode, byte_len,

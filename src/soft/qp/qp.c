@@ -97,14 +97,6 @@ void soft_qp_to_error(struct soft_qp *qp)
 	flush(qp);
 }
 
-void soft_qp_fail(struct soft_qp *qp)
-{
-	if (qp->state == SOFT_QP_ERR)
-		return;
-	soft_qp_to_error(qp);
-	qp->ops->moved(qp, SOFT_QP_ERR);
-}
-
 static bool receives(const struct soft_qp *qp)
 {
 	return qp->state >= SOFT_QP_RTR && qp->state <= SOFT_QP_SQE;
@@ -127,7 +119,7 @@ void soft_qp_receive(struct soft_qp *qp, const struct soft_packet *p, const stru
 	if (qp->transport == SOFT_UD)
 		soft_datagram_request(qp, p, from, tc);
 	else if (!(soft_opcode_find(p->opcode)->flags & SOFT_IS_RESPONSE))
-		soft_responder_request(qp, p, tc, now);
+		soft_responder_request(qp, p, tc);
 	else
 		soft_requester_response(qp, p, now);
 }
@@ -142,13 +134,13 @@ bool soft_qp_pump(struct soft_qp *qp, size_t budget, pp_ns now)
 	if (!receives(qp))
 		return false;
 	if (qp->transport == SOFT_UD)
-		return soft_datagram_pump(qp, &budget, now);
+		return soft_datagram_pump(qp, &budget);
 	/* A short request and an acknowledge behind it leave as one train. */
 	if (soft_responder_only_acknowledges(qp)) {
 		more = soft_requester_pump(qp, &budget, now);
-		return soft_responder_pump(qp, &budget, now) || more;
+		return soft_responder_pump(qp, &budget) || more;
 	}
-	more = soft_responder_pump(qp, &budget, now);
+	more = soft_responder_pump(qp, &budget);
 	return soft_requester_pump(qp, &budget, now) || more;
 }
 

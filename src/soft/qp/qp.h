@@ -52,8 +52,6 @@ struct soft_qp_ops {
 	void (*send)(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
 		     const struct iovec *pieces, unsigned int num_pieces);
 	void (*event)(struct soft_qp *qp, enum soft_qp_event event);
-	/* The QP moved to @state by itself (ERR, SQE): the verbs object follows. */
-	void (*moved)(struct soft_qp *qp, enum soft_qp_state state);
 };
 
 /* What ibv_modify_qp() sets, in verbs' units. */

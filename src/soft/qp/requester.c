@@ -96,7 +96,7 @@ void soft_requester_fail(struct soft_qp *qp, unsigned int status)
 		req->sq.retired++;
 		soft_complete_send(qp, wr, status);
 	}
-	soft_qp_fail(qp);
+	soft_qp_to_error(qp);
 }
 
 void soft_requester_settle(struct soft_qp *qp)

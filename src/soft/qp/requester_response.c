@@ -90,7 +90,7 @@ static void progress(struct soft_qp *qp, const struct gain *gain, pp_ns now)
 
 	if (!gain->moved)
 		return;
-	soft_window_acked(qp->window, gain->bytes, gain->rtt, now);
+	soft_window_acked(qp->window, gain->bytes, gain->rtt);
 	if (!soft_requester_live(qp))
 		return;
 	/* What was sent after silence was needed: so that before was lost. */

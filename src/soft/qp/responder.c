@@ -61,7 +61,7 @@ static void close_now(struct soft_qp *qp)
 	send_acknowledge(qp, r->nak, r->nak_psn);
 	r->nak = 0;
 	r->close_event = false;
-	soft_qp_fail(qp);
+	soft_qp_to_error(qp);
 	if (event)
 		qp->ops->event(qp, r->close_with);
 }
@@ -191,13 +191,12 @@ static void expected(struct soft_qp *qp, const struct soft_packet *p, uint16_t f
 	}
 }
 
-void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc, pp_ns now)
+void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc)
 {
 	struct soft_responder *r = &qp->resp;
 	uint16_t flags = soft_opcode_find(p->opcode)->flags;
 	int32_t distance;
 
-	(void)now;
 	/* Neither a request of this transport, nor anything of a QP that is on its way out. */
 	if ((p->opcode & 0xe0) != SOFT_RC || !flags || flags & SOFT_IS_RESPONSE || r->closing ||
 	    !qp->attr.mtu)
@@ -213,11 +212,10 @@ void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uin
 		expected(qp, p, flags);
 }
 
-bool soft_responder_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
+bool soft_responder_pump(struct soft_qp *qp, size_t *budget)
 {
 	struct soft_responder *r = &qp->resp;
 
-	(void)now;
 	if (soft_answer_pump(qp, budget))
 		return true;
 	if (r->closing) {

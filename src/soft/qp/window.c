@@ -81,11 +81,10 @@ static void grow(struct soft_window *w, uint64_t acked, uint64_t was_in_flight)
 	w->limit = step < w->limit_max - w->limit ? w->limit + step : w->limit_max;
 }
 
-void soft_window_acked(struct soft_window *w, uint64_t bytes, pp_ns rtt, pp_ns now)
+void soft_window_acked(struct soft_window *w, uint64_t bytes, pp_ns rtt)
 {
 	uint64_t was = w->in_flight;
 
-	(void)now;
 	soft_window_dropped(w, bytes);
 	if (rtt > 0)
 		measure(w, rtt);

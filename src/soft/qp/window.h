@@ -26,8 +26,7 @@ void soft_window_init(struct soft_window *w, uint64_t limit_max);
 /* May @bytes more be sent? One packet may always, when nothing is under way. */
 bool soft_window_open(const struct soft_window *w, uint64_t bytes);
 void soft_window_sent(struct soft_window *w, uint64_t bytes);
-void soft_window_acked(struct soft_window *w, uint64_t bytes, pp_ns rtt,
-		       pp_ns now); /* rtt 0: unknown */
+void soft_window_acked(struct soft_window *w, uint64_t bytes, pp_ns rtt); /* rtt 0: unknown */
 /* Bytes no longer counted as under way (lost, to be sent again; QP gone). */
 void soft_window_dropped(struct soft_window *w, uint64_t bytes);
 void soft_window_lost(struct soft_window *w, pp_ns now); /* cuts */
