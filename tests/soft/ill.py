@@ -14,9 +14,9 @@ PEERPATH, MESH = sys.argv[1], sys.argv[2]
 SEEDS, MESSAGES, LIMIT_S = 10, 500, 100
 ILL = "loss_ppm=20000,duplicate_ppm=20000,reorder_ppm=30000,corrupt_ppm=10000,seed={}"
 # What each fault leaves behind at one of the ends.
-TRACES = {"loss, seen by a gap": ("counters", "out_of_sequence"),
-          "a NAK of a gap": ("counters", "packet_seq_err"),
-          "duplicates": ("counters", "duplicate_request"),
+TRACES = {"loss, seen by a gap": ("hw_counters", "out_of_sequence"),
+          "a NAK of a gap": ("hw_counters", "packet_seq_err"),
+          "duplicates": ("hw_counters", "duplicate_request"),
           "corruption": ("drops", "icrc"),
           "packets sent again": ("counters", "retransmitted_packets")}
 

@@ -63,7 +63,7 @@ static void end_open(struct end *e, const char *address_v4, enum soft_transport 
 	}
 	config.gids[0] = e->gid;
 	assert_int_equal(soft_engine_get(NULL, NULL, &e->engine, &err), 0);
-	assert_int_equal(soft_engine_open_wire(e->engine, &config, NULL, &e->wire), 0);
+	assert_int_equal(soft_engine_open_wire(e->engine, &config, NULL, NULL, &e->wire), 0);
 	assert_int_equal(soft_cq_init(&e->cq, 4 * DEPTH), 0);
 	e->buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(e->buffer, MAP_FAILED);

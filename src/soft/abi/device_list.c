@@ -5,14 +5,13 @@
  */
 #include "soft/abi/export.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "soft/abi/object.h"
+#include "soft/engine/board.h"
 #include "base/banned.h"
 
 /* Like a provider's table with a name and nothing else: no pointer in it leads anywhere. */
@@ -26,36 +25,12 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct soft_device *devices[SOFT_CONFIG_DEVICES_MAX];
 static unsigned int num_devices;
 
-/* FNV-1a: where there is no MAC address, a GUID that differs by name and address. */
-static uint64_t hash(uint64_t h, const void *bytes, size_t len)
-{
-	for (const unsigned char *p = bytes; len--; p++)
-		h = (h ^ *p) * 0x100000001b3u;
-	return h;
-}
-
-/*
- * The same on every start, and of every device its own: NCCL takes devices of one system image GUID
- * for ports of one NIC. Locally administered (the U bit of EUI-64 is not set): no vendor gave it.
- */
-static uint64_t make_guid(const struct soft_config_device *c)
-{
-	uint64_t h = hash(0xcbf29ce484222325u, c->mac, sizeof(c->mac));
-	struct utsname host;
-
-	if (!uname(&host))
-		h = hash(h, host.nodename, strlen(host.nodename));
-	h = hash(h, c->gids[0].gid.raw, sizeof(c->gids[0].gid.raw));
-	h = hash(h, c->name, strlen(c->name));
-	return htobe64((h & 0x00ffffffffffffffu) | 0x0200000000000000u);
-}
-
 static void device_init(struct soft_device *d, const struct soft_config_device *c)
 {
 	struct ibv_device *ibv = &d->ibv;
 
 	d->config = *c;
-	d->guid = make_guid(c);
+	d->guid = soft_config_guid(c);
 	d->provider_ops = &provider_ops;
 	ibv->node_type = IBV_NODE_CA;
 	ibv->transport_type = IBV_TRANSPORT_IB;
@@ -164,6 +139,17 @@ bool soft_device_known(const struct soft_device *d)
 	return known;
 }
 
+/* A folder that does not fit is no reason not to work; `peerpath soft --sysfs` has checked it. */
+static struct soft_board *open_board(const struct soft_device *d, const struct soft_engine *engine)
+{
+	const char *dir = secure_getenv("PEERPATH_SOFT_SYSFS");
+	struct soft_board *board = NULL;
+
+	if (!dir || soft_board_open(dir, d->config.name, soft_engine_slot(engine), &board))
+		return NULL;
+	return board;
+}
+
 static struct soft_attach *attach_new(const struct soft_device *d, struct soft_engine *engine)
 {
 	const struct soft_fault_plan *f = &d->config.faults;
@@ -180,7 +166,7 @@ static struct soft_attach *attach_new(const struct soft_device *d, struct soft_e
 	for (unsigned int i = 0; i < link.num_gids; i++)
 		link.gids[i] = d->config.gids[i].gid;
 	a->engine = engine;
-	if (soft_engine_open_wire(engine, &link, ill ? f : NULL, &a->wire)) {
+	if (soft_engine_open_wire(engine, &link, ill ? f : NULL, open_board(d, engine), &a->wire)) {
 		free(a);
 		return NULL;
 	}

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/json.h"
+#include "soft/engine/counter.h"
 #include "base/banned.h"
 
 struct showing {
@@ -18,29 +19,14 @@ struct showing {
 	struct soft_device *device;
 };
 
-#define COUNTERS(X)                  \
-	X(out_of_sequence)           \
-	X(duplicate_request)         \
-	X(packet_seq_err)            \
-	X(local_ack_timeout_err)     \
-	X(rnr_nak_retry_err)         \
-	X(out_of_buffer)             \
-	X(req_remote_access_errors)  \
-	X(resp_remote_access_errors) \
-	X(req_cqe_error)             \
-	X(implied_nak_seq_err)       \
-	X(retransmitted_packets)     \
-	X(early_retransmits)         \
-	X(ghost_responses)           \
-	X(rx_write_requests)         \
-	X(rx_read_requests)          \
-	X(rx_atomic_requests)        \
-	X(rx_sends)                  \
-	X(cnp_handled)               \
-	X(ecn_marked)                \
-	X(sent_data_bytes)           \
-	X(received_data_bytes)       \
-	X(qkey_violations)           \
+/* What the kernel has no name for. */
+#define COUNTERS(X)              \
+	X(retransmitted_packets) \
+	X(ghost_responses)       \
+	X(rx_sends)              \
+	X(sent_data_bytes)       \
+	X(received_data_bytes)   \
+	X(qkey_violations)       \
 	X(datagrams_too_long)
 #define TRAFFIC(X)          \
 	X(sent_packets)     \
@@ -67,6 +53,19 @@ static void show_counters(struct showing *s)
 
 	pp_json_object(s->json, "counters");
 	COUNTERS(WRITE)
+	pp_json_end_object(s->json);
+}
+
+/* What it has names for, by folder as in /sys. */
+static void show_kernel_counters(struct showing *s, enum soft_counter_dir dir, const char *key)
+{
+	uint64_t value[SOFT_COUNTERS_MAX];
+
+	soft_counter_read(s->wire, value);
+	pp_json_object(s->json, key);
+	for (size_t i = 0; i < soft_counter_count(); i++)
+		if (soft_counter_at(i)->dir == dir)
+			pp_json_u64(s->json, soft_counter_at(i)->name, value[i]);
 	pp_json_end_object(s->json);
 }
 
@@ -157,6 +156,8 @@ static void show_device(void *arg, struct soft_device *d)
 	soft_regions_each(soft_engine_regions(s->engine), show_region, s);
 	pp_json_end_array(s->json);
 	show_traffic(s);
+	show_kernel_counters(s, SOFT_HW_COUNTERS, "hw_counters");
+	show_kernel_counters(s, SOFT_PORT_COUNTERS, "port_counters");
 	show_counters(s);
 	show_drops(s);
 	pp_json_end_object(s->json);

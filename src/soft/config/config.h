@@ -89,6 +89,13 @@ int soft_config_add_default(struct soft_config *config, const struct soft_config
 			    const struct soft_host_address *hosts, unsigned int num_hosts,
 			    struct pp_error *err);
 
+/*
+ * guid.c: the node's GUID of a device, big-endian: the same on every start, and of every device its
+ * own (NCCL takes devices of one system image GUID for ports of one NIC). Locally administered (the
+ * U bit of EUI-64 is not set): no vendor gave it.
+ */
+uint64_t soft_config_guid(const struct soft_config_device *device);
+
 /* Address of a GID as text: IPv4 or IPv6. Writes into @text, returns it. */
 const char *soft_config_gid_text(const struct soft_gid *gid, char *text, size_t size);
 

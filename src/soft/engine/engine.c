@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "soft/engine/board.h"
 #include "soft/engine/parts.h"
 #include "soft/engine/show.h"
 
@@ -25,6 +26,8 @@ static void close_links(struct soft_engine *e)
 	for (struct soft_wire *w = e->wires; w; w = w->next) {
 		soft_link_close(w->link);
 		w->link = NULL;
+		soft_board_close(w->board);
+		w->board = NULL;
 	}
 }
 
@@ -89,6 +92,7 @@ static void engine_free(struct soft_engine *e)
 	for (struct soft_wire *w = e->wires; w; w = next) {
 		next = w->next;
 		soft_link_close(w->link);
+		soft_board_close(w->board);
 		free(w);
 	}
 	soft_slot_free(e->slot);
@@ -208,7 +212,7 @@ static struct soft_wire *find_wire(struct soft_engine *e, const struct soft_link
 }
 
 static struct soft_wire *make_wire(struct soft_engine *e, const struct soft_link_config *config,
-				   const struct soft_fault_plan *faults)
+				   const struct soft_fault_plan *faults, struct soft_board *board)
 {
 	struct soft_wire *w = calloc(1, sizeof(*w));
 
@@ -223,23 +227,27 @@ static struct soft_wire *make_wire(struct soft_engine *e, const struct soft_link
 		soft_fault_init(&w->fault, faults);
 		w->config.fault = &w->fault;
 	}
+	w->board = board;
 	w->next = e->wires;
 	e->wires = w;
 	return w;
 }
 
 int soft_engine_open_wire(struct soft_engine *e, const struct soft_link_config *config,
-			  const struct soft_fault_plan *faults, struct soft_wire **ret)
+			  const struct soft_fault_plan *faults, struct soft_board *board,
+			  struct soft_wire **ret)
 {
 	struct soft_wire *w;
 
 	soft_engine_lock(e);
 	w = find_wire(e, config);
 	if (!w)
-		w = make_wire(e, config, faults);
+		w = make_wire(e, config, faults, board);
 	if (w)
 		w->users++;
 	soft_engine_unlock(e);
+	if (!w || w->board != board)
+		soft_board_close(board);
 	if (!w)
 		return -ENOMEM;
 	*ret = w;
@@ -259,8 +267,13 @@ void soft_engine_close_wire(struct soft_engine *e, struct soft_wire *wire)
 		}
 	}
 	/* Under the lock: a child forked after it would keep sockets that nobody reads. */
-	if (last)
+	if (last) {
+		if (wire->board)
+			(void)soft_board_write(wire->board, wire, pp_clock_monotonic(),
+					       /* at_once= */ true);
 		soft_link_close(wire->link);
+		soft_board_close(wire->board);
+	}
 	soft_engine_unlock(e);
 	if (!last)
 		return;

@@ -20,6 +20,7 @@
 #include "soft/link/link.h"
 #include "soft/qp/qp.h"
 
+struct soft_board;
 struct soft_engine;
 
 enum { SOFT_WIRES_MAX = 32 }; /* that the thread watches */
@@ -55,10 +56,11 @@ struct soft_regions *soft_engine_regions(struct soft_engine *engine);
  * Not under the lock. The same addresses give the same wire, whose faults the first opener chose.
  * Copies @config, whose slot, handover and fault are the engine's to fill, and
  * @faults (NULL: none). No socket is opened before the first queue pair: looking at a device costs
- * nobody a port.
+ * nobody a port. @board (NULL: none): where its counters are written, the wire's from now on.
  */
 int soft_engine_open_wire(struct soft_engine *engine, const struct soft_link_config *config,
-			  const struct soft_fault_plan *faults, struct soft_wire **ret);
+			  const struct soft_fault_plan *faults, struct soft_board *board,
+			  struct soft_wire **ret);
 void soft_engine_close_wire(struct soft_engine *engine, struct soft_wire *wire);
 
 /* Under the lock from here on. */

@@ -41,6 +41,7 @@ struct soft_wire {
 	struct soft_counters counters;
 	struct soft_link_stats no_stats; /* shown while there is no link */
 	struct soft_drops drops;
+	struct soft_board *board; /* NULL: its counters are written nowhere */
 	struct soft_icrc_flow last_flow; /* of the last datagram: trains share it */
 	struct soft_wire *next;
 };
@@ -83,6 +84,7 @@ struct soft_engine {
 	unsigned int streak; /* of those that followed each other without a gap */
 	pp_ns next_deadline; /* no queue pair wants time before; 0: none does */
 	unsigned int turns;
+	pp_ns board_due;     /* when counters are to be written; 0: all are */
 	bool slot_busy; /* something was handed on to us lately */
 
 	pthread_t thread;

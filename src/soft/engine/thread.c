@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "soft/engine/board.h"
 #include "soft/engine/show.h"
 
 #include "base/banned.h"
@@ -49,6 +50,8 @@ static bool time_left(const struct soft_engine *e, struct timespec *ret)
 	/* A caller may hold one back while we sleep, and never come again. */
 	if (e->turned - e->held < SOFT_HOLDING && (!until || e->turned + TICK_NS < until))
 		until = e->turned + TICK_NS;
+	if (e->board_due && (!until || e->board_due < until))
+		until = e->board_due;
 	if (!until)
 		return false;
 	left = until - pp_clock_monotonic();
@@ -99,6 +102,19 @@ static bool enter(struct soft_engine *e, unsigned int *missed)
 	return true;
 }
 
+static void write_boards(struct soft_engine *e)
+{
+	e->board_due = 0;
+	for (struct soft_wire *w = e->wires; w; w = w->next) {
+		pp_ns due = w->board
+				    ? soft_board_write(w->board, w, e->turned, /* at_once= */ false)
+				    : 0;
+
+		if (due && (!e->board_due || due < e->board_due))
+			e->board_due = due;
+	}
+}
+
 /* One turn; then what to sleep on, and for how long: false, until something comes. */
 static bool look(struct soft_engine *e, struct pollfd *fds, unsigned int *ret_n,
 		 struct timespec *ret_wait)
@@ -107,6 +123,7 @@ static bool look(struct soft_engine *e, struct pollfd *fds, unsigned int *ret_n,
 	bool moved = soft_engine_turn(e), limited;
 
 	polls = atomic_load_explicit(&e->polls, memory_order_relaxed) - polls;
+	write_boards(e);
 	if (callers_poll(e, polls)) {
 		atomic_store(&e->mode, SOFT_THREAD_TICK);
 		*ret_n = WATCHED_ALWAYS;
