@@ -151,12 +151,14 @@ void pp_out_plain(struct pp_out *o, const char *text, size_t n)
 /* Wraps @text; the first line starts at column @at, the others are indented to @indent. */
 static void wrapped(struct pp_out *o, const char *text, size_t at, size_t indent)
 {
-	size_t n, skip, room;
+	size_t n, skip, room, shown;
 
 	do {
 		room = o->width > at + PP_OUT_NARROWEST ? o->width - at : PP_OUT_NARROWEST;
 		n = pp_out_fit(text, room, &skip);
-		pp_out_plain(o, text, n);
+		for (shown = n; shown && text[shown - 1] == ' ';)
+			shown--;
+		pp_out_plain(o, text, shown);
 		pp_buf_char(&o->buf, '\n');
 		text += n + skip;
 		at = indent;

@@ -7,12 +7,32 @@
 #include "cli/explain_run.h"
 #include "base/banned.h"
 
-enum { INDENT = 12, SHORT_TEXT = 20, OUTPUT_LINES = 8 };
+enum { INDENT = 12, WIDTH = 80, SHORT_TEXT = 20, OUTPUT_LINES = 8 };
 
 static void row(struct pp_out *o, const char *label, const char *text)
 {
 	if (text)
 		pp_out_para(o, INDENT, "   %-8s %s", label, text);
+}
+
+/* Addresses are for copying: one a line, and one that is too long begins further left, whole. */
+static void sources(struct pp_out *o, const char *text)
+{
+	const char *label = "source";
+	size_t n;
+
+	for (text += strspn(text, " \n"); *text; text += strspn(text, " \n")) {
+		n = strcspn(text, " \n");
+		if (n > WIDTH - INDENT) {
+			if (*label)
+				pp_out_para(o, INDENT, "   %s", label);
+			pp_out_para(o, 0, "%*s%.*s", n > WIDTH - 3 ? 0 : 3, "", (int)n, text);
+		} else {
+			pp_out_para(o, INDENT, "   %-8s %.*s", label, (int)n, text);
+		}
+		label = "";
+		text += n;
+	}
 }
 
 static void evidence(struct pp_out *o, const struct pp_explain_page *p,
@@ -156,7 +176,7 @@ static void in_full(struct pp_out *o, const struct pp_explain_page *p, const str
 		row(o, "fix", k->rule.fix);
 	row(o, "undo", blocked || !k->rule.fix_id ? NULL : k->rule.reverse);
 	row(o, "not", k->not_text);
-	row(o, "source", k->rule.source);
+	sources(o, k->rule.source);
 	pp_out_para(o, INDENT, "   %-8s %s%s%s", "rule", k->rule.id,
 		    strcmp(k->rule.problem, "-") != 0 ? ", " : "",
 		    strcmp(k->rule.problem, "-") != 0 ? k->rule.problem : "");

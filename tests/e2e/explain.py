@@ -38,9 +38,11 @@ def width_of_every_page():
     for page in pages:
         code, out, err = run("-", "--no-node", "--all", text=page.read_bytes())
         for line in out.splitlines():
-            # An address cannot be broken.
-            if len(line) > 80 and "https://" not in line:
+            # An address cannot be broken: one that is too long stands alone.
+            if len(line) > 80 and not line.strip().startswith("https://"):
                 faults.append(f"{page.name}: {len(line)} columns: {line}")
+            if line != line.rstrip():
+                faults.append(f"{page.name}: blanks at the end of: {line}")
         if err or code not in (0, 1, 2):
             faults.append(f"{page.name}: exit {code}: {err}")
     expect("pages", len(pages) >= 140, True)
