@@ -118,7 +118,7 @@ static void test_fixtures(void **state)
 /* These never stand first by the text alone; test_facts_choose() and others reach them. */
 static const char *const without_fixture[] = {"gid-index-fixed", "peermem-not-registered",
 					      "devx-umem-failed", "odp-unsupported-mlx5",
-					      "mr-range-not-mapped"};
+					      "peermem-perhaps"};
 
 static void test_every_rule_has_a_fixture(void **state)
 {
@@ -166,7 +166,17 @@ static void test_second_by_design(void **state)
 	assert_non_null(find(&r, "gid-index-fixed"));
 	done(&r);
 	explain(*state, "ibv_reg_mr failed [error code: 14]\n", NULL, &r);
-	assert_non_null(find(&r, "mr-range-not-mapped"));
+	assert_string_equal(first(&r), "mr-range-not-mapped");
+	assert_int_equal(r.x.list[0].certainty, PP_LIKELY);
+	assert_non_null(find(&r, "peermem-perhaps"));
+	assert_null(find(&r, "peermem-missing"));
+	done(&r);
+	/* Without a word of GPU memory a missing module proves nothing. */
+	machine_set(&m, "nvidia_peermem.loaded", "no");
+	explain(*state, "ibv_reg_mr failed [error code: 14]\n", &m.facts, &r);
+	assert_string_equal(first(&r), "mr-range-not-mapped");
+	odp = find(&r, "peermem-perhaps");
+	assert_true(odp && odp->certainty == PP_POSSIBLE);
 	done(&r);
 	explain(*state, "ibv_reg_mr of CUDA memory failed [error code: 14]\n", NULL, &r);
 	assert_null(find(&r, "mr-range-not-mapped"));
@@ -429,7 +439,7 @@ static void test_shapes(void **state)
 		      "\033[0m address\n"),
 		SHAPE("progress 1%\rprogress 2%\rNCCL WARN Call to ibv_reg_mr failed: EFAULT\r"),
 		SHAPE("\0\0\377\376 NCCL WARN Call to ibv_reg_mr failed, errno=14\0\n"),
-		SHAPE("\033]0;title\007[rank3]: ibv_reg_mr returned NULL, errno: 14\n"),
+		SHAPE("\033]0;title\007[rank3]: ibv_reg_mr of GPU returned NULL, errno: 14\n"),
 		SHAPE("ncCl wArN caLl to ibv_reg_mr   faiLed    with   error   bad\taddress"),
 #undef SHAPE
 	};
@@ -457,7 +467,7 @@ static void test_long_line(void **state)
 	for (unsigned int i = 0; i < 2560; i++) {
 		pp_explain_push(e, block, sizeof(block));
 		if (i == 1280)
-			pp_explain_push(e, " ibv_reg_mr failed: Bad address ", 32);
+			pp_explain_push(e, " GPU ibv_reg_mr failed: Bad address ", 36);
 	}
 	assert_int_equal(pp_explain_finish(e, NULL, &x), 0);
 	assert_int_equal(x.lines, 1);
@@ -673,7 +683,7 @@ static void test_quoted_part(void **state)
 	struct reading r;
 
 	memset(text, 'x', sizeof(text));
-	(void)snprintf(text + 3000, 100, " ibv_reg_mr() failed: Bad address");
+	(void)snprintf(text + 3000, 100, " ibv_reg_mr() failed: GPU, Bad address");
 	explain(*state, text, NULL, &r);
 	assert_string_equal(first(&r), "peermem-missing");
 	assert_non_null(strstr(r.x.list[0].evidence[0]->text, "ibv_reg_mr() failed"));
