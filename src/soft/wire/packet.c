@@ -157,6 +157,25 @@ int soft_packet_decode(const uint8_t *bytes, size_t len, struct soft_packet *ret
 	return 0;
 }
 
+int soft_packet_decode_headers(const uint8_t *bytes, size_t len, uint32_t payload_bytes,
+			       struct soft_packet *ret)
+{
+	const struct soft_opcode *op;
+	struct soft_packet p = {0};
+
+	if (len < SOFT_BTH_BYTES)
+		return -EPROTO;
+	op = soft_opcode_find(bytes[0]);
+	if (!op->name || (bytes[1] & BTH_VERSION) != 0 || len != op->header_bytes ||
+	    (payload_bytes && !(op->flags & SOFT_HAS_PAYLOAD)))
+		return -EPROTO;
+	get_bth(bytes, &p);
+	get_extended(bytes + SOFT_BTH_BYTES, op->flags, &p);
+	p.payload_bytes = payload_bytes;
+	*ret = p;
+	return 0;
+}
+
 static void put_bth(const struct soft_packet *p, uint8_t *b)
 {
 	b[0] = p->opcode;

@@ -56,13 +56,30 @@ struct soft_packet {
 
 	const uint8_t *payload; /* borrowed from the datagram; NULL when sent by pieces */
 	uint32_t payload_bytes; /* without pad */
+
+	/* Not of the wire: between processes of one host a packet may stand for several in a row of
+	 * one message. 0 and 1: for itself. */
+	uint32_t packets;
 };
+
+/* Packets that @p stands for. */
+static inline uint32_t soft_packet_count(const struct soft_packet *p)
+{
+	return p->packets ? p->packets : 1;
+}
 
 /*
  * @bytes is a UDP payload. -EPROTO: too short, unknown opcode, transport version not 0, or a
  * length that the opcode cannot have. The ICRC is not looked at here.
  */
 int soft_packet_decode(const uint8_t *bytes, size_t len, struct soft_packet *ret);
+
+/*
+ * The same for headers alone, whose payload of @payload_bytes lies elsewhere and may be longer than
+ * a packet's.
+ */
+int soft_packet_decode_headers(const uint8_t *bytes, size_t len, uint32_t payload_bytes,
+			       struct soft_packet *ret);
 
 /*
  * Writes BTH and extended headers, with the pad count that p->payload_bytes asks for (p->pad is
