@@ -25,15 +25,22 @@ CASES = (
     (("ib_atomic_bw", "ib_atomic_lat"), ("-A FETCH_AND_ADD", "-A CMP_AND_SWAP")),
     (("ib_send_bw",), ("-c UD -s 1024", "-c UD -s 1024 -b", "-c UD -s 1024 -e", "-c UD -s 1024 -q 8")),
     (("ib_send_lat",), ("-c UD -s 1024", "-c UD -s 1024 -e")),
+    (("ib_write_bw", "ib_send_bw"), ("-c UC -s 65536", "-c UC -s 1 -q 8")),
+    (("ib_write_lat", "ib_send_lat"), ("-c UC -s 8", "-c UC -I 64 -s 64")),
     (("ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_read_lat"), ("-a -n 5",)),
+    (("ib_write_bw",), ("-c UC -a -n 5",)),
     (("ib_send_bw",), ("-c UD -a -n 20",)),
 )
 SIZES_ALL, SIZES_UD = 23, 12  # 2 to 8388608 bytes, 2 to the path MTU
 
 
+def unreliable(options):
+    return "UD" in options or "UC" in options
+
+
 def run(config, gid, tool, options):
-    # UD promises no delivery, and perftest waits for every message: then, and only then, again.
-    tries = 4 if "UD" in options else 1
+    # UD and UC promise no delivery, and perftest waits for every message: then, and only then, again.
+    tries = 4 if unreliable(options) else 1
     for again in range(tries):
         try:
             once(config, gid, tool, options)
@@ -49,7 +56,7 @@ def once(config, gid, tool, options):
     words = [tool, "-d", "soft0", "-x", gid, "-p", number, "-F", *options.split(),
              *([] if "-n " in options else ["-n", "100"])]
     _, said = both_right(tool, pair(on(PEERPATH, config, words), on(PEERPATH, config, [*words, "127.0.0.1"]),
-                                    number, 8 if "UD" in options else 100))
+                                    number, 8 if unreliable(options) else 100))
     rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ +[\d.]+", said, re.M)
     want = 1 if "-a" not in options.split() else SIZES_UD if "UD" in options else SIZES_ALL
     if len(rows) != want:

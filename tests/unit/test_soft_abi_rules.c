@@ -16,9 +16,19 @@ static const struct {
 	int required, optional;
 } kernel[] = {
 	{IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT, A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS), 0},
+	{IBV_QPT_UC, IBV_QPS_RESET, IBV_QPS_INIT, A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS), 0},
 	{IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, A(PKEY_INDEX) | A(PORT) | A(QKEY), 0},
 	{IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, 0, A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS)},
 	{IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0, A(PKEY_INDEX) | A(PORT) | A(QKEY)},
+	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_INIT, 0, A(PKEY_INDEX) | A(PORT) | A(ACCESS_FLAGS)},
+	{IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR, A(AV) | A(PATH_MTU) | A(DEST_QPN) | A(RQ_PSN),
+	 A(ACCESS_FLAGS) | A(PKEY_INDEX)},
+	{IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, A(SQ_PSN), A(ACCESS_FLAGS)},
+	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_RTS, 0, A(ACCESS_FLAGS)},
+	{IBV_QPT_UC, IBV_QPS_RTS, IBV_QPS_SQD, 0, A(EN_SQD_ASYNC_NOTIFY)},
+	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_RTS, 0, A(ACCESS_FLAGS)},
+	{IBV_QPT_UC, IBV_QPS_SQD, IBV_QPS_SQD, 0, A(AV) | A(ACCESS_FLAGS) | A(PKEY_INDEX)},
+	{IBV_QPT_UC, IBV_QPS_SQE, IBV_QPS_RTS, 0, A(ACCESS_FLAGS)},
 	{IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR,
 	 A(AV) | A(PATH_MTU) | A(DEST_QPN) | A(RQ_PSN) | A(MAX_DEST_RD_ATOMIC) | A(MIN_RNR_TIMER),
 	 A(ACCESS_FLAGS) | A(PKEY_INDEX)},
@@ -77,10 +87,10 @@ static void try_attributes(int at)
 
 static void test_transitions(void **state)
 {
-	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UD};
+	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
 
 	(void)state;
-	for (int t = 0; t < 2; t++)
+	for (int t = 0; t < 3; t++)
 		for (int from = IBV_QPS_RESET; from <= IBV_QPS_ERR; from++)
 			for (int to = IBV_QPS_RESET; to <= IBV_QPS_ERR; to++) {
 				bool always = to == IBV_QPS_RESET ||

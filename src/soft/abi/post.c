@@ -72,13 +72,13 @@ int soft_post_address(const struct soft_qp_object *o, struct soft_send_wr *wr, s
 }
 
 /* Operations by transport, and which fields each has. */
-enum { IMM = 1, REMOTE = 2, ATOMIC = 4, RC = 8, UD = 16, INLINE = 32 };
+enum { IMM = 1, REMOTE = 2, ATOMIC = 4, RC = 8, UC = 16, UD = 32, INLINE = 64 };
 
 static const uint8_t operations[] = {
-	[IBV_WR_RDMA_WRITE] = RC | REMOTE | INLINE,
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = RC | REMOTE | IMM | INLINE,
-	[IBV_WR_SEND] = RC | UD | INLINE,
-	[IBV_WR_SEND_WITH_IMM] = RC | UD | IMM | INLINE,
+	[IBV_WR_RDMA_WRITE] = RC | UC | REMOTE | INLINE,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = RC | UC | REMOTE | IMM | INLINE,
+	[IBV_WR_SEND] = RC | UC | UD | INLINE,
+	[IBV_WR_SEND_WITH_IMM] = RC | UC | UD | IMM | INLINE,
 	[IBV_WR_RDMA_READ] = RC | REMOTE,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = RC | ATOMIC,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = RC | ATOMIC,
@@ -97,6 +97,11 @@ static int fill_inline(const struct soft_send_queue *q, struct soft_send_wr *to,
 	return soft_post_inline(q, to, bufs, (size_t)from->num_sge);
 }
 
+static uint8_t transport_bit(const struct soft_qp *qp)
+{
+	return qp->transport == SOFT_UD ? UD : qp->transport == SOFT_UC ? UC : RC;
+}
+
 static int fill_send(struct soft_qp_object *o, struct soft_send_wr *to,
 		     const struct ibv_send_wr *from)
 {
@@ -104,7 +109,7 @@ static int fill_send(struct soft_qp_object *o, struct soft_send_wr *to,
 	unsigned int op = (unsigned int)from->opcode;
 	uint8_t what = op < sizeof(operations) ? operations[op] : 0;
 
-	if (!(what & (o->qp.transport == SOFT_UD ? UD : RC)) || from->num_sge < 0)
+	if (!(what & transport_bit(&o->qp)) || from->num_sge < 0)
 		return -EINVAL;
 	to->id = from->wr_id;
 	to->opcode = (uint8_t)op;

@@ -56,10 +56,17 @@ static int check_attr(const struct soft_context *c, const struct ibv_pd *pd,
 	    attr->send_cq->context != context || attr->recv_cq->context != context ||
 	    (attr->srq && attr->srq->context != context))
 		return -EINVAL;
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD)
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
 	return check_caps(&c->device->config.limits, &attr->cap, !attr->srq);
 }
+
+static const enum soft_transport transports[] = {
+	[IBV_QPT_RC] = SOFT_RC,
+	[IBV_QPT_UC] = SOFT_UC,
+	[IBV_QPT_UD] = SOFT_UD,
+};
 
 static void fill(struct soft_qp_object *o, struct ibv_pd *pd,
 		 const struct ibv_qp_init_attr_ex *attr)
@@ -83,7 +90,7 @@ static void fill(struct soft_qp_object *o, struct ibv_pd *pd,
 	o->async.element = &o->ex.qp_base;
 	o->pd = soft_pd_of(pd);
 	o->signal_all = attr->sq_sig_all;
-	o->qp.transport = attr->qp_type == IBV_QPT_UD ? SOFT_UD : SOFT_RC;
+	o->qp.transport = transports[attr->qp_type];
 	o->qp.pd = soft_pd_meant(pd);
 	o->qp.regions = soft_engine_regions(c->engine);
 	o->qp.send_cq = &soft_cq_of(attr->send_cq)->queue;
@@ -198,6 +205,8 @@ enum {
 	RC_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
 		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+	UC_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
 	UD_OPS = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
 	CREATE_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 		      IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
@@ -206,7 +215,9 @@ enum {
 struct ibv_qp *soft_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	bool ex = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	uint64_t known = attr->qp_type == IBV_QPT_UD ? UD_OPS : RC_OPS;
+	uint64_t known = attr->qp_type == IBV_QPT_UD   ? UD_OPS
+			 : attr->qp_type == IBV_QPT_UC ? UC_OPS
+						       : RC_OPS;
 	struct soft_qp_object *o;
 
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)

@@ -4,12 +4,13 @@
 #include "base/compiler.h"
 #include "base/banned.h"
 
-enum { RC = 0, UD = 1, TYPES = 2 };
+enum { RC, UC, UD, TYPES };
 
 #define INIT_NEEDS (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
 #define RC_RTR_NEEDS                                                     \
 	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define UC_RTR_NEEDS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
 #define RC_RTS_NEEDS                                                            \
 	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | \
 	 IBV_QP_MAX_QP_RD_ATOMIC)
@@ -28,33 +29,50 @@ static const struct {
 } transitions[] = {
 	{IBV_QPS_RESET,
 	 IBV_QPS_INIT,
-	 {[RC] = {INIT_NEEDS | IBV_QP_ACCESS_FLAGS, 0}, [UD] = {INIT_NEEDS | IBV_QP_QKEY, 0}}},
+	 {[RC] = {INIT_NEEDS | IBV_QP_ACCESS_FLAGS, 0},
+	  [UC] = {INIT_NEEDS | IBV_QP_ACCESS_FLAGS, 0},
+	  [UD] = {INIT_NEEDS | IBV_QP_QKEY, 0}}},
 	{IBV_QPS_INIT,
 	 IBV_QPS_INIT,
-	 {[RC] = {0, INIT_NEEDS | IBV_QP_ACCESS_FLAGS}, [UD] = {0, INIT_NEEDS | IBV_QP_QKEY}}},
+	 {[RC] = {0, INIT_NEEDS | IBV_QP_ACCESS_FLAGS},
+	  [UC] = {0, INIT_NEEDS | IBV_QP_ACCESS_FLAGS},
+	  [UD] = {0, INIT_NEEDS | IBV_QP_QKEY}}},
 	{IBV_QPS_INIT,
 	 IBV_QPS_RTR,
 	 {[RC] = {RC_RTR_NEEDS, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	  [UC] = {UC_RTR_NEEDS, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
 	  [UD] = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}}},
 	{IBV_QPS_RTR,
 	 IBV_QPS_RTS,
-	 {[RC] = {RC_RTS_NEEDS, RC_LIVE}, [UD] = {IBV_QP_SQ_PSN, IBV_QP_QKEY}}},
-	{IBV_QPS_RTS, IBV_QPS_RTS, {[RC] = {0, RC_LIVE}, [UD] = {0, IBV_QP_QKEY}}},
+	 {[RC] = {RC_RTS_NEEDS, RC_LIVE},
+	  [UC] = {IBV_QP_SQ_PSN, IBV_QP_ACCESS_FLAGS},
+	  [UD] = {IBV_QP_SQ_PSN, IBV_QP_QKEY}}},
+	{IBV_QPS_RTS,
+	 IBV_QPS_RTS,
+	 {[RC] = {0, RC_LIVE}, [UC] = {0, IBV_QP_ACCESS_FLAGS}, [UD] = {0, IBV_QP_QKEY}}},
 	{IBV_QPS_RTS,
 	 IBV_QPS_SQD,
-	 {[RC] = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY}, [UD] = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY}}},
-	{IBV_QPS_SQD, IBV_QPS_RTS, {[RC] = {0, RC_LIVE}, [UD] = {0, IBV_QP_QKEY}}},
+	 {[RC] = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	  [UC] = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	  [UD] = {0, IBV_QP_EN_SQD_ASYNC_NOTIFY}}},
+	{IBV_QPS_SQD,
+	 IBV_QPS_RTS,
+	 {[RC] = {0, RC_LIVE}, [UC] = {0, IBV_QP_ACCESS_FLAGS}, [UD] = {0, IBV_QP_QKEY}}},
 	{IBV_QPS_SQD,
 	 IBV_QPS_SQD,
-	 {[RC] = {0, RC_SQD}, [UD] = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}}},
-	/* A connected queue pair never stops half way. */
-	{IBV_QPS_SQE, IBV_QPS_RTS, {[RC] = {-1, 0}, [UD] = {0, IBV_QP_QKEY}}},
+	 {[RC] = {0, RC_SQD},
+	  [UC] = {0, IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	  [UD] = {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}}},
+	/* A reliable connection never stops half way. */
+	{IBV_QPS_SQE,
+	 IBV_QPS_RTS,
+	 {[RC] = {-1, 0}, [UC] = {0, IBV_QP_ACCESS_FLAGS}, [UD] = {0, IBV_QP_QKEY}}},
 };
 
 bool soft_qp_transition_allowed(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
 				int mask)
 {
-	int kind = type == IBV_QPT_UD ? UD : RC;
+	int kind = type == IBV_QPT_UD ? UD : type == IBV_QPT_UC ? UC : RC;
 
 	mask &= ~(IBV_QP_STATE | IBV_QP_CUR_STATE);
 	if (to == IBV_QPS_RESET)

@@ -30,6 +30,13 @@ bool soft_responder_pump(struct soft_qp *qp, size_t *budget);
 bool soft_responder_only_acknowledges(const struct soft_qp *qp);
 void soft_responder_flush(struct soft_qp *qp);
 
+/* What a request of a connection does by arriving. @tc: the traffic class that it came with. */
+void soft_responder_arrived(struct soft_qp *qp, uint8_t tc);
+
+/* unreliable.c: UC both ways */
+bool soft_unreliable_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
+void soft_unreliable_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc);
+
 /* datagram.c: UD both ways */
 bool soft_datagram_pump(struct soft_qp *qp, size_t *budget);
 void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,

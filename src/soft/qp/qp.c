@@ -68,7 +68,7 @@ void soft_qp_to_rtr(struct soft_qp *qp)
 
 void soft_qp_to_rts(struct soft_qp *qp)
 {
-	bool back = qp->state == SOFT_QP_SQD;
+	bool back = qp->state == SOFT_QP_SQD || qp->state == SOFT_QP_SQE;
 
 	qp->state = SOFT_QP_RTS;
 	if (!back)
@@ -118,6 +118,8 @@ void soft_qp_receive(struct soft_qp *qp, const struct soft_packet *p, const stru
 		return;
 	if (qp->transport == SOFT_UD)
 		soft_datagram_request(qp, p, from, tc);
+	else if (qp->transport == SOFT_UC)
+		soft_unreliable_request(qp, p, tc);
 	else if (!(soft_opcode_find(p->opcode)->flags & SOFT_IS_RESPONSE))
 		soft_responder_request(qp, p, tc);
 	else
@@ -135,6 +137,8 @@ bool soft_qp_pump(struct soft_qp *qp, size_t budget, pp_ns now)
 		return false;
 	if (qp->transport == SOFT_UD)
 		return soft_datagram_pump(qp, &budget);
+	if (qp->transport == SOFT_UC)
+		return soft_unreliable_pump(qp, &budget, now);
 	/* A short request and an acknowledge behind it leave as one train. */
 	if (soft_responder_only_acknowledges(qp)) {
 		more = soft_requester_pump(qp, &budget, now);

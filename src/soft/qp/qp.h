@@ -101,7 +101,7 @@ struct soft_requester {
 	uint64_t bytes_out;	   /* counted in the window by this QP */
 	pp_ns early_deadline;	   /* own retransmission, 0: none */
 	pp_ns retry_deadline;	   /* the standard's interval, 0: none */
-	pp_ns rnr_until;	   /* waiting after an RNR NAK, 0: not */
+	pp_ns rnr_until;	   /* waiting after an RNR NAK, or (UC) for its pace; 0: not */
 	pp_ns rtt_sent;		   /* when rtt_psn was sent: one sample at a time, 0: none */
 	uint32_t rtt_psn;
 	uint8_t retries_left, rnr_left, backoff;
@@ -203,7 +203,7 @@ void soft_qp_done(struct soft_qp *qp);
 void soft_qp_reset(struct soft_qp *qp);
 /* Attributes are set by the caller before; these start what the new state starts. */
 void soft_qp_to_rtr(struct soft_qp *qp);
-void soft_qp_to_rts(struct soft_qp *qp); /* from RTR, or back from SQD: nothing is lost */
+void soft_qp_to_rts(struct soft_qp *qp); /* from RTR, or back from SQD, SQE: nothing is lost */
 /* Begins no new work request; @notify: SOFT_QP_EVENT_SQ_DRAINED when what was begun is done. */
 void soft_qp_to_sqd(struct soft_qp *qp, bool notify);
 /* Flushes: every open work request completes with WR_FLUSH_ERR, in order. Idempotent. */

@@ -143,6 +143,27 @@ static struct soft_refusal execute(struct soft_qp *qp, const struct soft_packet 
 	return SOFT_EXECUTED;
 }
 
+static void mark(struct soft_qp *qp, uint8_t tc)
+{
+	if ((tc & ECN_MASK) == ECN_CE)
+		qp->counters->ecn_marked++;
+}
+
+static void establish(struct soft_qp *qp)
+{
+	if (qp->resp.established)
+		return;
+	qp->resp.established = true;
+	if (qp->state == SOFT_QP_RTR)
+		qp->ops->event(qp, SOFT_QP_EVENT_ESTABLISHED);
+}
+
+void soft_responder_arrived(struct soft_qp *qp, uint8_t tc)
+{
+	mark(qp, tc);
+	establish(qp);
+}
+
 static void ahead(struct soft_qp *qp)
 {
 	struct soft_responder *r = &qp->resp;
@@ -175,11 +196,7 @@ static void expected(struct soft_qp *qp, const struct soft_packet *p, uint16_t f
 
 	r->silent = false;
 	r->nak = 0;
-	if (!r->established) {
-		r->established = true;
-		if (qp->state == SOFT_QP_RTR)
-			qp->ops->event(qp, SOFT_QP_EVENT_ESTABLISHED);
-	}
+	establish(qp);
 	why = execute(qp, p, flags);
 	if (why.syndrome == SOFT_AETH_RNR) {
 		qp->counters->out_of_buffer++;
@@ -201,8 +218,7 @@ void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uin
 	if ((p->opcode & 0xe0) != SOFT_RC || !flags || flags & SOFT_IS_RESPONSE || r->closing ||
 	    !qp->attr.mtu)
 		return;
-	if ((tc & ECN_MASK) == ECN_CE)
-		qp->counters->ecn_marked++;
+	mark(qp, tc);
 	distance = soft_psn_diff(p->psn, r->expected_psn);
 	if (distance > 0)
 		ahead(qp);

@@ -34,7 +34,7 @@ struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_pack
 	unsigned int status;
 
 	if (flags & SOFT_IS_FIRST) {
-		if (!soft_recv_queue_take(r->rq, r->wr))
+		if (!r->has_wr && !soft_recv_queue_take(r->rq, r->wr))
 			return SOFT_REFUSED_NOT_READY;
 		r->has_wr = true;
 		r->received = 0;
@@ -110,7 +110,7 @@ struct soft_refusal soft_message_write(struct soft_qp *qp, const struct soft_pac
 	if (why.syndrome)
 		return why;
 	/* Before anything is placed: the packet will come once more. */
-	if (flags & SOFT_HAS_IMM && !soft_recv_queue_head(r->rq))
+	if (flags & SOFT_HAS_IMM && !r->has_wr && !soft_recv_queue_head(r->rq))
 		return SOFT_REFUSED_NOT_READY;
 	if (p->payload_bytes) {
 		why = place(qp, p);
@@ -123,8 +123,7 @@ struct soft_refusal soft_message_write(struct soft_qp *qp, const struct soft_pac
 	r->write_left -= p->payload_bytes;
 	r->received += p->payload_bytes;
 	if (flags & SOFT_HAS_IMM) {
-		r->has_wr = soft_recv_queue_take(r->rq, r->wr);
-		if (r->has_wr)
+		if (r->has_wr || soft_recv_queue_take(r->rq, r->wr))
 			complete(qp, p, SOFT_WC_RECV_WRITE_IMM);
 	}
 	return SOFT_EXECUTED;

@@ -105,6 +105,20 @@ void soft_window_lost(struct soft_window *w, pp_ns now)
 	w->fast_until = w->limit;
 }
 
+pp_ns soft_window_pace(const struct soft_window *w, pp_ns now)
+{
+	pp_ns ahead = PP_MILLISECOND / 2;
+
+	return w->paid_until > now + ahead ? w->paid_until - ahead : 0;
+}
+
+void soft_window_paced(struct soft_window *w, uint64_t bytes, pp_ns now)
+{
+	pp_ns from = w->paid_until > now ? w->paid_until : now;
+
+	w->paid_until = from + (pp_ns)(bytes * (uint64_t)PP_MILLISECOND / w->limit_max);
+}
+
 pp_ns soft_window_rto(const struct soft_window *w)
 {
 	pp_ns rto = w->srtt + 4 * w->rttvar;

@@ -19,6 +19,7 @@ struct soft_window {
 		fast_until; /* below: grows by what is acknowledged; above: one step a round trip */
 	pp_ns last_cut;
 	pp_ns srtt, rttvar; /* of the address, smoothed; 0: not measured */
+	pp_ns paid_until;   /* what nobody acknowledges: when the last of it is taken to be read */
 };
 
 /* @limit_max below the smallest window that makes sense is raised to it. */
@@ -30,6 +31,13 @@ void soft_window_acked(struct soft_window *w, uint64_t bytes, pp_ns rtt); /* rtt
 /* Bytes no longer counted as under way (lost, to be sent again; QP gone). */
 void soft_window_dropped(struct soft_window *w, uint64_t bytes);
 void soft_window_lost(struct soft_window *w, pp_ns now); /* cuts */
+/*
+ * What nobody acknowledges (UC) is paced instead: half of limit_max at once, and limit_max a
+ * millisecond. Returns 0: send now; else when. A fixed rule, which a receiver that does not get the
+ * processor for milliseconds outlives no better than a slow one.
+ */
+pp_ns soft_window_pace(const struct soft_window *w, pp_ns now);
+void soft_window_paced(struct soft_window *w, uint64_t bytes, pp_ns now);
 /* Time after which silence means loss: adaptive, within the bounds of the file. */
 /* Between SOFT_RTO_MIN and SOFT_RTO_MAX; SOFT_RTO_FIRST before any measurement. */
 #define SOFT_RTO_MIN   (4 * PP_MILLISECOND)
