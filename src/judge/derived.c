@@ -14,7 +14,8 @@
 
 enum { WORD = 64, WORDS = 12 };
 
-static const char *const watched[] = {"active_mtu", "active mtu", "nccl version", "ffff:", "_prio"};
+static const char *const watched[] = {"active_mtu", "active mtu", "nccl version",
+				      "ffff:",	    "_prio",	  "watchdog caught"};
 
 const char *pp_derived_word(unsigned int i)
 {
@@ -207,6 +208,7 @@ void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_
 	read_gid(d, text, len, line);
 	read_priority(d, text, len, line);
 	pp_derived_read_measured(d, text, len, line);
+	pp_derived_read_steps(d, text, len, line);
 }
 
 const char *pp_derived_sentence(const struct pp_derived *d, unsigned int i, uint64_t *ret_line)

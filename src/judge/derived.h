@@ -11,6 +11,7 @@
  *   peerpath: counter local_ack_timeout_err grew by 17
  *   peerpath: GPU bandwidth is 0.47 of host bandwidth
  *   peerpath: a large region was refused: 230700000 bytes
+ *   peerpath: ranks wait in different collectives: rank 0 in ALLREDUCE 12, rank 1 in BROADCAST 12
  */
 #ifndef PP_JUDGE_DERIVED_H
 #define PP_JUDGE_DERIVED_H
@@ -20,7 +21,7 @@
 #include <stdint.h>
 
 enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
-enum { PP_DERIVED_SENTENCES = 9, PP_DERIVED_COUNTERS = 128 };
+enum { PP_DERIVED_SENTENCES = 10, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
 
 struct pp_derived_counter {
 	char key[96]; /* what stands before it in its line, and its name */
@@ -32,6 +33,12 @@ struct pp_derived_gid {
 	unsigned int index;
 };
 
+/* A collective that timed out. */
+struct pp_derived_step {
+	char op[24];		    /* empty: none */
+	int64_t sequence, elements; /* -1 not said */
+};
+
 struct pp_derived {
 	int64_t mtu[2]; /* the first two that differ; 0 none */
 	char version[2][PP_DERIVED_VERSION];
@@ -40,11 +47,14 @@ struct pp_derived {
 	int64_t first[2][8], last[2][8]; /* rx, tx by priority: packets; -1 not seen */
 	struct pp_derived_counter counters[PP_DERIVED_COUNTERS];
 	unsigned int n_counters;
-	bool gpu_test;	   /* the perftest run that is being read uses GPU memory */
-	bool in_table;	   /* of its results */
-	int64_t bytes[2];  /* host, GPU: size of the last row; 0 none */
-	double average[2]; /* its average bandwidth, in whatever unit the table has */
-	uint64_t line[PP_DERIVED_SENTENCES]; /* of each: the line that completed it; 0 none */
+	bool gpu_test;		     /* the perftest run that is being read uses GPU memory */
+	bool in_table;		     /* of its results */
+	int64_t bytes[2];	     /* host, GPU: size of the last row; 0 none */
+	double average[2];	     /* its average bandwidth, in whatever unit the table has */
+	struct pp_derived_step step; /* of the first rank that timed out */
+	int64_t step_rank;
+	uint64_t waiting[PP_DERIVED_RANKS / 64]; /* bits of the ranks that did */
+	uint64_t line[PP_DERIVED_SENTENCES];	 /* of each: the line that completed it; 0 none */
 	char sentence[PP_DERIVED_SENTENCES][PP_DERIVED_SENTENCE];
 };
 

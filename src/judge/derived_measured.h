@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of struct pp_derived: what its two files share. derived_measured.c reads what was
- * measured (counters, bandwidths) and what UCX says of a memory domain.
+ * Inside of struct pp_derived: what its files share. derived_measured.c reads what was measured
+ * (counters, bandwidths) and what UCX says of a memory domain, derived_steps.c where ranks wait.
  */
 #ifndef PP_JUDGE_DERIVED_MEASURED_H
 #define PP_JUDGE_DERIVED_MEASURED_H
@@ -19,6 +19,7 @@ enum pp_derived_which {
 	PP_DERIVED_LINK,
 	PP_DERIVED_RATIO,
 	PP_DERIVED_LARGE,
+	PP_DERIVED_STEPS,
 };
 
 /* The first of each kind stays. */
@@ -32,5 +33,7 @@ int64_t pp_derived_number(const char **p, const char *end);
 
 const char *pp_derived_measured_word(unsigned int i); /* NULL past the last */
 void pp_derived_read_measured(struct pp_derived *d, const char *text, size_t len, uint64_t line);
+
+void pp_derived_read_steps(struct pp_derived *d, const char *text, size_t len, uint64_t line);
 
 #endif

@@ -342,6 +342,8 @@ static void doubt_rivals(struct pp_diagnosis *list, size_t n)
 static int class_of(const struct pp_diagnosis *d)
 {
 	if (d->known->kind == PP_KNOWN_HARMLESS)
+		return 3;
+	if (d->known->kind == PP_KNOWN_STATE)
 		return 2;
 	return d->known->kind == PP_KNOWN_CONSEQUENCE || d->caused ? 1 : 0;
 }

@@ -24,7 +24,7 @@ const char *pp_certainty_name(enum pp_certainty c)
 
 const char *pp_known_kind_name(enum pp_known_kind k)
 {
-	static const char *const words[PP_KNOWN_KINDS] = {"problem", "consequence", "harmless",
+	static const char *const words[PP_KNOWN_KINDS] = {"problem", "consequence", "state", "harmless",
 							  "format", "alarm"};
 
 	return words[k];

@@ -19,6 +19,7 @@ enum pp_certainty { PP_POSSIBLE, PP_LIKELY, PP_CERTAIN };
 enum pp_known_kind {
 	PP_KNOWN_PROBLEM,
 	PP_KNOWN_CONSEQUENCE, /* of something earlier, often on another rank */
+	PP_KNOWN_STATE, /* how the text says things run: nothing failed by it alone */
 	PP_KNOWN_HARMLESS,
 	PP_KNOWN_FORMAT, /* not a problem: a text that is understood */
 	PP_KNOWN_ALARM,	 /* a line that complains; unexplained unless another one fits it */
