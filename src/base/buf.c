@@ -2,6 +2,7 @@
 #include "base/buf.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,8 @@ void pp_buf_reset(struct pp_buf *b)
 		b->data[0] = '\0';
 }
 
-/* Makes room for @more bytes and the NUL. */
-static int reserve(struct pp_buf *b, size_t more)
+/* Makes room for @more bytes and the NUL where there is none yet. */
+static int grow(struct pp_buf *b, size_t more)
 {
 	size_t need, cap;
 	char *data;
@@ -47,6 +48,13 @@ static int reserve(struct pp_buf *b, size_t more)
 	b->data = data;
 	b->cap = cap;
 	return 0;
+}
+
+static inline int reserve(struct pp_buf *b, size_t more)
+{
+	bool fits = !b->failed && b->len < b->cap && more < b->cap - b->len;
+
+	return fits && b->len + more <= b->max ? 0 : grow(b, more);
 }
 
 void pp_buf_add(struct pp_buf *b, const void *bytes, size_t len)

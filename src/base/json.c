@@ -2,7 +2,6 @@
 #include "base/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -11,11 +10,12 @@
 
 static void newline(struct pp_json *j)
 {
-	if (!j->pretty)
-		return;
-	pp_buf_char(j->out, '\n');
-	for (unsigned int i = 0; i < j->depth; i++)
-		pp_buf_str(j->out, "  ");
+	static const char text[] =
+		"\n                                                              ";
+
+	static_assert(sizeof(text) > 2 * PP_JSON_DEPTH + 1, "an indent of every depth");
+	if (j->pretty)
+		pp_buf_add(j->out, text, 1 + 2 * (size_t)j->depth);
 }
 
 /* Length of the valid UTF-8 sequence at @p, 0 if there is none. */
@@ -35,6 +35,16 @@ static size_t utf8_length(const unsigned char *p)
 	return n;
 }
 
+/* Bytes that stand for themselves: nearly all of nearly every text. */
+static size_t plain_length(const unsigned char *p)
+{
+	size_t n = 0;
+
+	while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+		n++;
+	return n;
+}
+
 static void quoted(struct pp_json *j, const char *text)
 {
 	static const char replacement[] = "\xef\xbf\xbd";
@@ -42,7 +52,12 @@ static void quoted(struct pp_json *j, const char *text)
 	size_t n;
 
 	pp_buf_char(j->out, '"');
-	while (*p) {
+	for (;;) {
+		n = plain_length(p);
+		pp_buf_add(j->out, p, n);
+		p += n;
+		if (!*p)
+			break;
 		if (*p == '"' || *p == '\\') {
 			pp_buf_char(j->out, '\\');
 			pp_buf_char(j->out, (char)*p++);
@@ -128,16 +143,30 @@ void pp_json_str(struct pp_json *j, const char *key, const char *value)
 		pp_buf_str(j->out, "null");
 }
 
+/* A document of a large job is mostly numbers: printf() took half its time. */
+static void number(struct pp_json *j, bool minus, uint64_t value)
+{
+	char text[24], *at = text + sizeof(text), *end = at;
+
+	do {
+		*--at = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	if (minus)
+		*--at = '-';
+	pp_buf_add(j->out, at, (size_t)(end - at));
+}
+
 void pp_json_u64(struct pp_json *j, const char *key, uint64_t value)
 {
 	lead(j, key);
-	pp_buf_printf(j->out, "%" PRIu64, value);
+	number(j, false, value);
 }
 
 void pp_json_i64(struct pp_json *j, const char *key, int64_t value)
 {
 	lead(j, key);
-	pp_buf_printf(j->out, "%" PRId64, value);
+	number(j, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
 void pp_json_double(struct pp_json *j, const char *key, double value)
