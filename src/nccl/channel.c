@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "base/banned.h"
 
-static bool cut_tail(struct pp_nccl_span *s, const char *tail)
+static inline bool cut_tail(struct pp_nccl_span *s, const char *tail)
 {
 	size_t n = strlen(tail);
 
@@ -60,8 +60,9 @@ static const struct {
 
 static bool read_way(struct pp_nccl_span s, struct pp_nccl_channel *c)
 {
+	c->way = s;
 	for (size_t i = 0; i < PP_ARRAY_LEN(WAYS); i++) {
-		if (!pp_nccl_span_begins(s, WAYS[i].head))
+		if (!s.len || *s.at != *WAYS[i].head || !pp_nccl_span_begins(s, WAYS[i].head))
 			continue;
 		c->transport = WAYS[i].transport;
 		c->network = s;
@@ -117,24 +118,78 @@ static bool read_collnet(struct pp_nccl_span message, struct pp_nccl_channel *c)
 	return read_way(f[4].text, c) && c->transport == PP_NCCL_VIA_COLLNET;
 }
 
-/* Where the parts stand in each form; a field number of 0 is "not printed". */
-static const struct form {
-	const char *pattern;
-	unsigned char connection, from, from_bus, to, to_bus, tail;
-	bool ring;
-} FORMS[] = {
-	{"Channel %u/%u : %u[%w] -> %u[%w] %s", 1, 2, 3, 4, 5, 6, false},
-	{"Channel %u : %u[%w] -> %u[%w] %s", 0, 1, 2, 3, 4, 5, false},
-	{"Ring %u : %u[%w] -> %u[%w] %s", 0, 1, 2, 3, 4, 5, true},
-	{"Ring %u : %u -> %u %s", 0, 1, 0, 2, 0, 3, true},
+/* What is left of a message. A long log is mostly these lines: they are read without a pattern. */
+struct cursor {
+	const char *at, *end;
 };
 
-static const struct form *find_form(struct pp_nccl_span message, struct pp_nccl_field *f)
+static bool take(struct cursor *c, char byte)
 {
-	for (size_t i = 0; i < PP_ARRAY_LEN(FORMS); i++)
-		if (pp_nccl_match(FORMS[i].pattern, message, f))
-			return &FORMS[i];
-	return NULL;
+	if (c->at == c->end || *c->at != byte)
+		return false;
+	c->at++;
+	return true;
+}
+
+static bool take_blanks(struct cursor *c)
+{
+	if (!take(c, ' '))
+		return false;
+	while (c->at < c->end && *c->at == ' ')
+		c->at++;
+	return true;
+}
+
+static bool take_number(struct cursor *c, uint32_t *ret)
+{
+	const char *start = c->at;
+	uint64_t value = 0;
+
+	for (; c->at < c->end && (unsigned char)(*c->at - '0') < 10 && value <= INT32_MAX; c->at++)
+		value = value * 10 + (unsigned char)(*c->at - '0');
+	*ret = (uint32_t)value;
+	return c->at > start && value <= INT32_MAX;
+}
+
+/* "7[1b000]"; up to 2.7 also without the device, then at both ends: @bare. */
+static bool take_rank(struct cursor *c, bool bare, uint32_t *ret, bool *ret_bus)
+{
+	const char *start;
+
+	if (!take_number(c, ret))
+		return false;
+	if (bare)
+		return true;
+	if (!take(c, '['))
+		return false;
+	for (start = c->at; c->at < c->end && *c->at != ']' && *c->at != ' ';)
+		c->at++;
+	*ret_bus |= is_bus((struct pp_nccl_span){start, (size_t)(c->at - start)});
+	return c->at > start && take(c, ']');
+}
+
+/* "0 : 7[0] -> 8[0] ", or "0/1 : ..." since 2.12: behind "Channel " or "Ring ". */
+static bool take_ends(struct cursor *c, bool ring, struct pp_nccl_channel *ret, bool *ret_bus)
+{
+	uint32_t connection;
+	const char *p;
+	bool bare;
+
+	if (!take_number(c, &ret->channel))
+		return false;
+	if (!ring && take(c, '/')) {
+		if (!take_number(c, &connection))
+			return false;
+		ret->connection = (int)connection;
+	}
+	if (!take_blanks(c) || !take(c, ':') || !take_blanks(c))
+		return false;
+	for (p = c->at; p < c->end && (unsigned char)(*p - '0') < 10;)
+		p++;
+	bare = ring && p < c->end && *p == ' ';
+	return take_rank(c, bare, &ret->from, ret_bus) && take_blanks(c) && take(c, '-') &&
+	       take(c, '>') && take_blanks(c) && take_rank(c, bare, &ret->to, ret_bus) &&
+	       take_blanks(c);
 }
 
 /* "[send] via NET/..." */
@@ -142,20 +197,24 @@ static bool read_tail(struct pp_nccl_span tail, struct pp_nccl_channel *c)
 {
 	size_t skip;
 
-	if (pp_nccl_span_begins(tail, "[send] via "))
+	if (pp_nccl_span_begins(tail, "[send] via ")) {
 		c->direction = PP_NCCL_SEND;
-	else if (pp_nccl_span_begins(tail, "[receive] via "))
+		skip = strlen("[send] via ");
+	} else if (pp_nccl_span_begins(tail, "[receive] via ")) {
 		c->direction = PP_NCCL_RECEIVE;
-	else if (!pp_nccl_span_begins(tail, "via "))
+		skip = strlen("[receive] via ");
+	} else if (pp_nccl_span_begins(tail, "via ")) {
+		skip = strlen("via ");
+	} else {
 		return false;
-	skip = (size_t)(pp_nccl_span_find(tail, "via ") - tail.at) + 4;
+	}
 	return read_way((struct pp_nccl_span){tail.at + skip, tail.len - skip}, c);
 }
 
 bool pp_nccl_channel_read(struct pp_nccl_span message, struct pp_nccl_channel *ret)
 {
-	struct pp_nccl_field f[PP_NCCL_FIELDS];
-	const struct form *form;
+	struct cursor c = {message.at, message.at + message.len};
+	bool ring = pp_nccl_span_begins(message, "Ring "), bus = false;
 
 	*ret = (struct pp_nccl_channel){.connection = -1,
 					.device = -1,
@@ -165,19 +224,14 @@ bool pp_nccl_channel_read(struct pp_nccl_span message, struct pp_nccl_channel *r
 					.newest = PP_NCCL_NEWEST};
 	if (pp_nccl_span_begins(message, "CollNet "))
 		return read_collnet(message, ret);
-	form = find_form(message, f);
-	if (!form || !rank_fits(f[form->from].value, f[form->to].value) ||
-	    !rank_fits(f[0].value, f[form->connection].value))
+	if (!ring && !pp_nccl_span_begins(message, "Channel "))
 		return false;
-	ret->channel = (uint32_t)f[0].value;
-	ret->from = (uint32_t)f[form->from].value;
-	ret->to = (uint32_t)f[form->to].value;
-	if (form->connection)
-		ret->connection = (int)f[form->connection].value;
-	if (!read_tail(f[form->tail].text, ret))
+	c.at += ring ? strlen("Ring") : strlen("Channel");
+	if (!take_blanks(&c) || !take_ends(&c, ring, ret, &bus))
 		return false;
-	date(ret, form->ring, form->connection > 0,
-	     form->from_bus && (is_bus(f[form->from_bus].text) || is_bus(f[form->to_bus].text)));
+	if (!read_tail((struct pp_nccl_span){c.at, (size_t)(c.end - c.at)}, ret))
+		return false;
+	date(ret, ring, ret->connection >= 0, bus);
 	return true;
 }
 

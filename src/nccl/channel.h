@@ -9,7 +9,8 @@
 #ifndef PP_NCCL_CHANNEL_H
 #define PP_NCCL_CHANNEL_H
 
-#include "nccl/event.h"
+#include "nccl/match.h"
+#include "nccl/version.h"
 
 enum pp_nccl_transport {
 	PP_NCCL_VIA_NET,
@@ -27,6 +28,7 @@ struct pp_nccl_channel {
 	uint32_t channel;
 	int connection;		     /* 0 ring and tree, 1 send/recv, -1 not printed (old) */
 	uint32_t from, to;	     /* ranks; equal for COLLNET */
+	struct pp_nccl_span way;     /* what stands behind "via" */
 	struct pp_nccl_span network; /* of NET and COLLNET; else the words behind "via" */
 	int device;		     /* index in the network's list, -1 none */
 	int proxy;		     /* rank of the PXN proxy, -1 none */

@@ -78,11 +78,47 @@ static size_t least_len(const char *pattern)
 	return n < PP_NCCL_LENGTHS ? n : PP_NCCL_LENGTHS - 1;
 }
 
-static bool same_head(const char *a, const char *b)
+/* The byte that must follow the head and blanks; NUL: any. */
+static char byte_behind_head(const char *pattern)
 {
-	struct pp_nccl_span x = pp_nccl_pattern_head(a), y = pp_nccl_pattern_head(b);
+	struct pp_nccl_span head = pp_nccl_pattern_head(pattern);
+	const char *p = head.at + head.len;
 
-	return x.len == y.len && !memcmp(x.at, y.at, x.len);
+	while (*p == ' ' || *p == '~')
+		p++;
+	return *p == '%' || *p == '*' ? '\0' : *p;
+}
+
+static size_t head_put(struct pp_nccl_formats *f, struct pp_nccl_span head)
+{
+	size_t h = 0;
+
+	while (h < f->n_heads &&
+	       (f->heads[h].len != head.len || memcmp(f->heads[h].at, head.at, head.len) != 0))
+		h++;
+	if (h == f->n_heads) {
+		assert(h < PP_NCCL_HEADS && head.len > 1);
+		f->heads[f->n_heads++] = head;
+		f->first[(unsigned char)head.at[0]] |= 1U << h;
+		f->second[(unsigned char)head.at[1]] |= 1U << h;
+	}
+	return h;
+}
+
+static void init_floating(struct pp_nccl_formats *f, size_t i)
+{
+	const char *pattern = FORMATS[i].pattern;
+	char next = byte_behind_head(pattern);
+	size_t h = head_put(f, pp_nccl_pattern_head(pattern));
+
+	set_add(&f->floating, i);
+	set_add(&f->with_head[h], i);
+	for (size_t level = 0; level < PP_NCCL_LEVELS; level++)
+		if (strchr(FORMATS[i].levels, LEVELS[level]))
+			f->of_level[level] |= 1U << h;
+	for (size_t c = 0; c < PP_NCCL_BYTES; c++)
+		if (!next || c == (unsigned char)next)
+			set_add(&f->behind[c], i);
 }
 
 void pp_nccl_formats_init(struct pp_nccl_formats *f)
@@ -94,6 +130,8 @@ void pp_nccl_formats_init(struct pp_nccl_formats *f)
 		const char *pattern = FORMATS[i].pattern;
 		bool floats = *pattern == '*', open = floats || *pattern == '%';
 
+		if (floats)
+			init_floating(f, i);
 		for (size_t level = 0; level < PP_NCCL_LEVELS; level++) {
 			if (!strchr(FORMATS[i].levels, LEVELS[level]))
 				continue;
@@ -101,25 +139,92 @@ void pp_nccl_formats_init(struct pp_nccl_formats *f)
 				if (open || c == (unsigned char)*pattern)
 					set_add(&f->begins[level][c], i);
 		}
-		for (size_t k = 0; floats && k < PP_ARRAY_LEN(FORMATS); k++)
-			if (same_head(pattern, FORMATS[k].pattern))
-				set_add(&f->like[i], k);
 		for (size_t n = least_len(pattern); n < PP_NCCL_LENGTHS; n++)
 			set_add(&f->fits[n], i);
 	}
 }
 
-/* The rows of these 64 that could fit, by the message's first byte and its length. */
-static uint64_t candidates(const struct pp_nccl_formats *f, const struct pp_nccl_line *line,
-			   size_t part)
-{
-	unsigned char first = (unsigned char)*line->message.at;
-	size_t len = line->message.len;
+/* A search for the first row that fits. */
+struct search {
+	const struct pp_nccl_formats *formats;
+	struct pp_nccl_trial trial;
+	struct pp_nccl_format_set left; /* rows that may still be it */
+	size_t best;			/* the first that fits so far, or the number of rows */
+	struct pp_nccl_field *field;	/* of that */
+};
 
-	if (first >= PP_NCCL_BYTES)
-		return 0;
-	len = len < PP_NCCL_LENGTHS ? len : PP_NCCL_LENGTHS - 1;
-	return f->begins[line->level][first].bits[part] & f->fits[len].bits[part];
+static void found(struct search *s, size_t i, const struct pp_nccl_field *field)
+{
+	memcpy(s->field, field, PP_NCCL_FIELDS * sizeof(*field));
+	s->best = i;
+	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++)
+		if (i / 64 <= part)
+			s->left.bits[part] &= i / 64 < part ? 0 : (1ULL << i % 64) - 1;
+}
+
+/* Those of @set that are left, at one place, in their order. */
+static void try_rows(struct search *s, const struct pp_nccl_format_set *set, const char *at)
+{
+	struct pp_nccl_field field[PP_NCCL_FIELDS];
+	const char *failed = NULL, *pattern;
+
+	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++) {
+		uint64_t rows = set->bits[part] & s->left.bits[part];
+
+		for (; rows; rows &= rows - 1) {
+			size_t i = part * 64 + (size_t)__builtin_ctzll(rows);
+
+			pattern = FORMATS[i].pattern + (*FORMATS[i].pattern == '*');
+			/* alike up to where the row before failed: so does this one */
+			if (failed && !strncmp(pattern, failed, (size_t)(s->trial.seen - failed)))
+				continue;
+			if (pp_nccl_match_at(&s->trial, pattern, at, field)) {
+				found(s, i, field);
+				return;
+			}
+			failed = pattern;
+			if (s->trial.never)
+				s->left.bits[part] &= ~(1ULL << i % 64);
+		}
+	}
+}
+
+/* A head stands at @at: the rows that have it and go on as the text does. */
+static void try_head(struct search *s, size_t h, const char *at)
+{
+	const struct pp_nccl_formats *f = s->formats;
+	const char *next = at + f->heads[h].len;
+	struct pp_nccl_format_set rows;
+	unsigned char c;
+
+	while (next < s->trial.end && *next == ' ')
+		next++;
+	c = next < s->trial.end ? (unsigned char)*next : 0;
+	c = c < PP_NCCL_BYTES ? c : 0;
+	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++)
+		rows.bits[part] = f->with_head[h].bits[part] & f->behind[c].bits[part];
+	try_rows(s, &rows, at);
+}
+
+/* One pass over the text for all heads of its level. */
+static void try_heads(struct search *s, const struct pp_nccl_line *line)
+{
+	const struct pp_nccl_formats *f = s->formats;
+	const char *end = s->trial.end;
+	uint32_t level = f->of_level[line->level];
+
+	for (const char *at = line->message.at; end - at > 1; at++) {
+		unsigned char a = (unsigned char)at[0], b = (unsigned char)at[1];
+		uint32_t heads = (a | b) < PP_NCCL_BYTES ? f->first[a] & f->second[b] & level : 0;
+
+		for (; heads; heads &= heads - 1) {
+			size_t h = (size_t)__builtin_ctz(heads);
+
+			if ((size_t)(end - at) >= f->heads[h].len &&
+			    !memcmp(at, f->heads[h].at, f->heads[h].len))
+				try_head(s, h, at);
+		}
+	}
 }
 
 /* The first row that fits, or the number of rows. */
@@ -127,24 +232,27 @@ static size_t find_format(const struct pp_nccl_formats *f, const struct pp_nccl_
 			  struct pp_nccl_field *field)
 {
 	struct pp_nccl_span m = line->message;
+	struct search s = {.formats = f,
+			   .trial = {.end = m.at + m.len},
+			   .best = PP_ARRAY_LEN(FORMATS),
+			   .field = field};
+	size_t len = m.len < PP_NCCL_LENGTHS ? m.len : PP_NCCL_LENGTHS - 1;
+	struct pp_nccl_format_set anchored;
+	uint64_t floating = 0;
 
-	for (size_t part = 0; m.len && part < PP_NCCL_SET_WORDS; part++) {
-		uint64_t left = candidates(f, line, part);
-
-		while (left) {
-			size_t i = part * 64 + (size_t)__builtin_ctzll(left);
-			const char *pattern = FORMATS[i].pattern;
-
-			left &= left - 1;
-			/* without their common head no row of that head fits */
-			if (*pattern == '*' &&
-			    !pp_nccl_span_find_span(m, pp_nccl_pattern_head(pattern)))
-				left &= ~f->like[i].bits[part];
-			else if (pp_nccl_match(pattern, m, field))
-				return i;
-		}
+	if (!m.len || (unsigned char)*m.at >= PP_NCCL_BYTES)
+		return s.best;
+	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++) {
+		s.left.bits[part] = f->begins[line->level][(unsigned char)*m.at].bits[part] &
+				    f->fits[len].bits[part];
+		anchored.bits[part] = ~f->floating.bits[part];
 	}
-	return PP_ARRAY_LEN(FORMATS);
+	try_rows(&s, &anchored, m.at);
+	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++)
+		floating |= s.left.bits[part] & f->floating.bits[part];
+	if (floating)
+		try_heads(&s, line);
+	return s.best;
 }
 
 static void narrow_by_parts(const struct pp_nccl_line *line, struct pp_nccl_event *e)
@@ -160,14 +268,30 @@ static void narrow_by_parts(const struct pp_nccl_line *line, struct pp_nccl_even
 	}
 }
 
+/* What a long log has most of fits the first row, and is read at once. */
+static bool is_channel(const struct pp_nccl_line *line, struct pp_nccl_event *ret)
+{
+	if (line->level != PP_NCCL_INFO || !pp_nccl_span_begins(line->message, "Channel ") ||
+	    !pp_nccl_channel_read(line->message, &ret->channel))
+		return false;
+	ret->kind = PP_NCCL_CHANNEL;
+	ret->field[2].text = ret->channel.way;
+	narrow_by_parts(line, ret);
+	return true;
+}
+
 void pp_nccl_event_read(const struct pp_nccl_formats *f, const struct pp_nccl_line *line,
 			struct pp_nccl_event *ret)
 {
-	size_t i = find_format(f, line, ret->field);
+	size_t i;
 
-	ret->kind = PP_NCCL_OTHER;
 	ret->oldest = PP_NCCL_OLDEST;
 	ret->newest = PP_NCCL_NEWEST;
+	ret->has_channel = is_channel(line, ret);
+	if (ret->has_channel)
+		return;
+	i = find_format(f, line, ret->field);
+	ret->kind = PP_NCCL_OTHER;
 	if (i < PP_ARRAY_LEN(FORMATS)) {
 		ret->kind = FORMATS[i].kind;
 		narrow(&ret->oldest, &ret->newest, FORMATS[i].oldest, FORMATS[i].newest);

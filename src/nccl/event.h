@@ -8,11 +8,7 @@
 #ifndef PP_NCCL_EVENT_H
 #define PP_NCCL_EVENT_H
 
-#include "nccl/match.h"
-
-/* 2.28.9 is 22809. */
-#define PP_NCCL_V(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
-enum { PP_NCCL_OLDEST = 0, PP_NCCL_NEWEST = 999999 };
+#include "nccl/channel.h"
 
 enum pp_nccl_kind {
 	PP_NCCL_OTHER,
@@ -82,22 +78,34 @@ enum pp_nccl_kind {
 struct pp_nccl_event {
 	enum pp_nccl_kind kind;
 	int oldest, newest; /* versions that print this */
+	bool has_channel;   /* the connection line has been read */
+	struct pp_nccl_channel channel;
 	struct pp_nccl_field field[PP_NCCL_FIELDS];
 };
 
 enum { PP_NCCL_FORMATS = 128, PP_NCCL_SET_WORDS = PP_NCCL_FORMATS / 64 };
-enum { PP_NCCL_LEVELS = 4, PP_NCCL_BYTES = 128, PP_NCCL_LENGTHS = 64 };
+enum { PP_NCCL_HEADS = 32, PP_NCCL_LEVELS = 4, PP_NCCL_BYTES = 128, PP_NCCL_LENGTHS = 64 };
 
 struct pp_nccl_format_set {
 	uint64_t bits[PP_NCCL_SET_WORDS];
 };
 
-/* Which rows of the table are worth a try: a long log asks for each of its lines. */
+/*
+ * Which rows of the table are worth a try: a long log asks for each of its lines. Rows with a * in
+ * front are looked for by their heads, all in one pass over the text.
+ */
 struct pp_nccl_formats {
 	struct pp_nccl_format_set begins[PP_NCCL_LEVELS][PP_NCCL_BYTES]; /* by the first byte */
-	struct pp_nccl_format_set like[PP_NCCL_FORMATS]; /* * in front and the same head */
 	struct pp_nccl_format_set
 		fits[PP_NCCL_LENGTHS]; /* a text of so many bytes; last: or more */
+	struct pp_nccl_format_set floating;
+	struct pp_nccl_span heads[PP_NCCL_HEADS];
+	size_t n_heads;
+	struct pp_nccl_format_set with_head[PP_NCCL_HEADS];
+	/* by a byte: heads that have it first or second, rows that it may follow after the head */
+	uint32_t first[PP_NCCL_BYTES], second[PP_NCCL_BYTES];
+	struct pp_nccl_format_set behind[PP_NCCL_BYTES];
+	uint32_t of_level[PP_NCCL_LEVELS]; /* heads of its rows */
 };
 
 void pp_nccl_formats_init(struct pp_nccl_formats *f);

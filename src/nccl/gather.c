@@ -15,12 +15,12 @@ static struct pp_nccl_process *process_at(const struct pp_nccl_said *s)
 void pp_nccl_gather_channel(struct pp_nccl_said *s)
 {
 	struct pp_nccl_job *job = s->job;
-	struct pp_nccl_channel c;
+	struct pp_nccl_channel c = s->event->channel;
 	struct pp_nccl_end key = {0}, *e;
 	bool ambiguous, is_new;
 	uint32_t i;
 
-	if (!pp_nccl_channel_read(s->line->message, &c))
+	if (!s->event->has_channel && !pp_nccl_channel_read(s->line->message, &c))
 		return;
 	pp_nccl_gather_range(job, c.oldest, c.newest);
 	key.key.process = s->process;

@@ -81,11 +81,26 @@ bool pp_nccl_job_full(const struct pp_nccl_job *job)
 	       job->settings.full || job->threads.full || job->listed.full;
 }
 
+static bool is_name(const struct pp_nccl_job *job, uint32_t id, struct pp_nccl_span text)
+{
+	const struct pp_nccl_name *n;
+
+	if (id >= job->names.n || text.len >= PP_NCCL_NAME)
+		return false;
+	n = pp_nccl_table_at(&job->names, id);
+	return !memcmp(n->text, text.at, text.len) && !n->text[text.len];
+}
+
 uint32_t pp_nccl_job_intern(struct pp_nccl_job *job, struct pp_nccl_span text)
 {
 	while (text.len && text.at[text.len - 1] == ' ')
 		text.len--;
-	return pp_nccl_table_put_text(&job->names, text.len ? text.at : "", text.len);
+	if (!text.len)
+		text.at = "";
+	/* most lines name the network that the line before did */
+	if (!is_name(job, job->last_name, text))
+		job->last_name = pp_nccl_table_put_text(&job->names, text.at, text.len);
+	return job->last_name;
 }
 
 const char *pp_nccl_job_name(const struct pp_nccl_job *job, uint32_t id)
@@ -139,15 +154,31 @@ static void note_number(struct pp_nccl_job *job, uint32_t pid, uint32_t process)
 	n->process = is_new ? process : PP_NCCL_NONE;
 }
 
+/* The process by its name and number, which are often those of the line before. */
+static uint32_t put_process(struct pp_nccl_job *job, const struct pp_nccl_line *line, bool *ret_new)
+{
+	struct pp_nccl_process key = {0};
+	const struct pp_nccl_process *last;
+
+	*ret_new = false;
+	if (job->last_process < job->processes.n) {
+		last = pp_nccl_table_at(&job->processes, job->last_process);
+		if (last->key.pid == line->pid && is_name(job, last->key.host, line->host))
+			return job->last_process;
+	}
+	key.key.host = pp_nccl_table_put_text(&job->names, line->host.at, line->host.len);
+	key.key.pid = line->pid;
+	job->last_process = pp_nccl_table_put(&job->processes, &key, ret_new);
+	return job->last_process;
+}
+
 static uint32_t process_of(struct pp_nccl_job *job, const struct pp_nccl_line *line)
 {
-	struct pp_nccl_process key = {0}, *p;
+	struct pp_nccl_process *p;
 	uint32_t i, other;
 	bool is_new;
 
-	key.key.host = pp_nccl_job_intern(job, line->host);
-	key.key.pid = line->pid;
-	i = pp_nccl_table_put(&job->processes, &key, &is_new);
+	i = put_process(job, line, &is_new);
 	if (i == PP_NCCL_NONE)
 		return i;
 	p = pp_nccl_table_at(&job->processes, i);

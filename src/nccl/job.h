@@ -9,7 +9,7 @@
 #ifndef PP_NCCL_JOB_H
 #define PP_NCCL_JOB_H
 
-#include "nccl/channel.h"
+#include "nccl/event.h"
 #include "nccl/table.h"
 
 enum {
@@ -199,6 +199,7 @@ struct pp_nccl_job {
 	uint32_t flushes;
 	uint32_t file; /* that is being read */
 	uint32_t last_number;
+	uint32_t last_name, last_process; /* that were asked for: no search for them again */
 	uint32_t last_end; /* index + 1 of the end whose line was read last, at last_end_at */
 	struct pp_nccl_place last_end_at;
 	bool partial; /* the line at hand may lack its end */

@@ -5,18 +5,6 @@
 
 #include "base/banned.h"
 
-bool pp_nccl_span_is(struct pp_nccl_span s, const char *word)
-{
-	return strlen(word) == s.len && !memcmp(s.at, word, s.len);
-}
-
-bool pp_nccl_span_begins(struct pp_nccl_span s, const char *head)
-{
-	size_t n = strlen(head);
-
-	return n <= s.len && !memcmp(s.at, head, n);
-}
-
 /*
  * By its first byte that is no blank, which lines have few of; memmem() builds a table first, which
  * costs more than a look at all of a usual line.
@@ -34,11 +22,6 @@ static const char *find(struct pp_nccl_span s, const char *piece, size_t n)
 		if (at[n - 1 - rare] == piece[n - 1] && !memcmp(at - rare, piece, n))
 			return at - rare;
 	return NULL;
-}
-
-const char *pp_nccl_span_find_span(struct pp_nccl_span s, struct pp_nccl_span piece)
-{
-	return find(s, piece.at, piece.len);
 }
 
 const char *pp_nccl_span_find(struct pp_nccl_span s, const char *word)
@@ -61,12 +44,15 @@ size_t pp_nccl_digits(struct pp_nccl_span s, bool hex, uint64_t *ret)
 {
 	enum { SAFE = 15 }; /* digits of either base that overflow nothing */
 	size_t start = hex && s.len > 2 && s.at[0] == '0' && s.at[1] == 'x' ? 2 : 0, i = start;
+	size_t safe = s.len - start < SAFE ? s.len : start + SAFE;
 	uint64_t value = 0;
 	int d;
 
-	for (; i < s.len && i - start < SAFE && (d = digit_of(s.at[i], hex)) >= 0; i++)
-		value = value * (hex ? 16U : 10U) + (uint64_t)d;
-	for (; i < s.len && (d = digit_of(s.at[i], hex)) >= 0; i++)
+	for (; !hex && i < safe && (unsigned char)(s.at[i] - '0') < 10; i++)
+		value = value * 10 + (unsigned char)(s.at[i] - '0');
+	for (; hex && i < safe && (d = digit_of(s.at[i], true)) >= 0; i++)
+		value = value * 16 + (unsigned int)d;
+	for (; i >= safe && i < s.len && (d = digit_of(s.at[i], hex)) >= 0; i++)
 		if (__builtin_mul_overflow(value, hex ? 16U : 10U, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)d, &value))
 			return 0;
@@ -86,75 +72,84 @@ bool pp_nccl_span_number(struct pp_nccl_span s, const char *key, bool hex, uint6
 	return pp_nccl_digits((struct pp_nccl_span){at, (size_t)(s.at + s.len - at)}, hex, ret) > 0;
 }
 
-static size_t match_number(char kind, struct pp_nccl_span rest, uint64_t *ret)
+/* Bytes of a pattern that do not stand for themselves. */
+static bool is_special(char c)
 {
-	bool minus = kind == 'i' && rest.len && *rest.at == '-';
-	size_t n;
+	static const bool special[256] = {
+		['\0'] = true, ['%'] = true, [' '] = true, ['*'] = true, ['~'] = true};
 
-	if (minus) {
-		rest.at++;
-		rest.len--;
-	}
-	n = pp_nccl_digits(rest, kind == 'x', ret);
+	return special[(unsigned char)c];
+}
+
+static const char *look(struct pp_nccl_trial *t, const char *pattern)
+{
+	if (pattern > t->seen)
+		t->seen = pattern;
+	return NULL;
+}
+
+static const char *match_number(char kind, const char *at, const char *end,
+				struct pp_nccl_field *ret)
+{
+	bool minus = kind == 'i' && at < end && *at == '-';
+	struct pp_nccl_span rest = {at + minus, (size_t)(end - at) - minus};
+	size_t n = pp_nccl_digits(rest, kind == 'x', &ret->value);
+
 	if (n && minus)
-		*ret = 0 - *ret;
-	return n ? n + minus : 0;
+		ret->value = 0 - ret->value;
+	return n ? rest.at + n : NULL;
 }
 
-/* The byte that ends a word before a blank does: the next one of the pattern, if it is literal. */
-static char stop_of(const char *pattern)
+/* @stop: the byte that ends a word before a blank does, the pattern's next one if literal. */
+static const char *match_word(struct pp_nccl_trial *t, char stop, const char *at)
 {
-	return *pattern == '%' || *pattern == '~' || *pattern == '*' ? '\0' : *pattern;
+	const char *p = at;
+
+	if (is_special(stop)) {
+		if (at < t->from || at >= t->blank) {
+			p = memchr(at, ' ', (size_t)(t->end - at));
+			t->from = at;
+			t->blank = p ? p : t->end;
+		}
+		return at < t->blank ? t->blank : NULL;
+	}
+	while (p < t->end && *p != ' ' && *p != stop)
+		p++;
+	return p > at ? p : NULL;
 }
 
-static size_t match_word(const char *pattern, struct pp_nccl_span rest)
-{
-	char stop = stop_of(pattern);
-	size_t n = 0;
-
-	while (n < rest.len && rest.at[n] != ' ' && !(stop && rest.at[n] == stop))
-		n++;
-	return n;
-}
-
-/* Up to the next piece of the pattern, its blanks included. SIZE_MAX: it is not in the text. */
-static size_t match_text(const char *pattern, struct pp_nccl_span rest)
+/* Up to the next piece of the pattern, its blanks included. */
+static const char *match_text(struct pp_nccl_trial *t, const char *pattern, const char *at)
 {
 	const char *found;
 	size_t n = 0;
 
 	if (!*pattern || *pattern == '*')
-		return rest.len;
-	while (pattern[n] && pattern[n] != '%' && pattern[n] != '~' && pattern[n] != '*')
+		return t->end;
+	while (!is_special(pattern[n]) || pattern[n] == ' ')
 		n++;
-	found = n ? find(rest, pattern, n) : NULL;
-	return found ? (size_t)(found - rest.at) : SIZE_MAX;
+	found = n ? find((struct pp_nccl_span){at, (size_t)(t->end - at)}, pattern, n) : NULL;
+	t->never |= !found;
+	return found ? found : look(t, pattern + n);
 }
 
-/* One conversion: bytes taken, SIZE_MAX when it does not fit. @behind: the pattern after it. */
-static size_t match_field(char kind, const char *behind, struct pp_nccl_span rest,
-			  struct pp_nccl_field *ret)
+/* One conversion, @p at its letter: behind the text that it takes, NULL when it does not fit. */
+static const char *match_field(struct pp_nccl_trial *t, const char *p, const char *at,
+			       struct pp_nccl_field *ret)
 {
-	size_t n;
+	const char *end;
 
-	*ret = (struct pp_nccl_field){0};
-	switch (kind) {
-	case 'u':
-	case 'i':
-	case 'x':
-		n = match_number(kind, rest, &ret->value);
-		n = n ? n : SIZE_MAX;
-		break;
-	case 'w':
-		n = match_word(behind, rest);
-		n = n ? n : SIZE_MAX;
-		break;
-	default:
-		n = match_text(behind, rest);
-	}
-	if (n != SIZE_MAX)
-		ret->text = (struct pp_nccl_span){rest.at, n};
-	return n;
+	ret->value = 0;
+	if (*p == 's')
+		end = match_text(t, p + 1, at);
+	else if (*p == 'w')
+		end = match_word(t, p[1], at);
+	else
+		end = match_number(*p, at, t->end, ret);
+	if (!end)
+		return look(t, p + 2);
+	ret->text = (struct pp_nccl_span){at, (size_t)(end - at)};
+	return end;
 }
 
 static const char *behind_blanks(const char *at, const char *end)
@@ -164,39 +159,30 @@ static const char *behind_blanks(const char *at, const char *end)
 	return at;
 }
 
-static bool match_here(const char *p, struct pp_nccl_span text, struct pp_nccl_field *ret)
+bool pp_nccl_match_at(struct pp_nccl_trial *t, const char *pattern, const char *at,
+		      struct pp_nccl_field ret[PP_NCCL_FIELDS])
 {
-	const char *at = text.at, *end = at + text.len, *from;
-	size_t n, field = 0;
+	const char *end = t->end, *p = pattern;
+	struct pp_nccl_field *field = ret;
 
-	for (; *p; p++) {
-		switch (*p) {
-		case '*':
-			return true;
-		case ' ':
-		case '~':
-			from = at;
-			at = behind_blanks(at, end);
-			if (at == from && *p == ' ')
-				return false;
-			break;
-		case '%':
-			if (field == PP_NCCL_FIELDS)
-				return false;
-			n = match_field(p[1], p + 2, (struct pp_nccl_span){at, (size_t)(end - at)},
-					&ret[field++]);
-			if (n == SIZE_MAX)
-				return false;
-			at += n;
-			p++;
-			break;
-		default:
-			if (at == end || *at != *p)
-				return false;
+	t->seen = pattern;
+	t->never = false;
+	for (;; p++) {
+		for (; !is_special(*p) && at < end && *at == *p; p++)
 			at++;
+		if (*p == '*')
+			return true;
+		if (*p == '%' && field < ret + PP_NCCL_FIELDS) {
+			at = match_field(t, ++p, at, field++);
+			if (!at)
+				return false;
+		} else if (*p == '~' || (*p == ' ' && at < end && *at == ' ')) {
+			at = behind_blanks(at, end);
+		} else {
+			(void)look(t, p + 1);
+			return !*p && at == end;
 		}
 	}
-	return at == end;
 }
 
 struct pp_nccl_span pp_nccl_pattern_head(const char *pattern)
@@ -216,18 +202,16 @@ bool pp_nccl_match(const char *pattern, struct pp_nccl_span text,
 		   struct pp_nccl_field ret[PP_NCCL_FIELDS])
 {
 	struct pp_nccl_span head = pp_nccl_pattern_head(pattern);
+	struct pp_nccl_trial t = {.end = text.at + text.len};
 	const char *at;
 
 	if (!head.len)
-		return text.len && (*pattern == *text.at || *pattern == '%') &&
-		       match_here(pattern, text, ret);
-	while ((at = find(text, head.at, head.len))) {
-		text.len -= (size_t)(at - text.at);
-		text.at = at;
-		if (match_here(head.at, text, ret))
+		return text.len && pp_nccl_match_at(&t, pattern, text.at, ret);
+	while (!t.never && (at = find(text, head.at, head.len))) {
+		if (pp_nccl_match_at(&t, head.at, at, ret))
 			return true;
-		text.at++;
-		text.len--;
+		text.len -= (size_t)(at + 1 - text.at);
+		text.at = at + 1;
 	}
 	return false;
 }

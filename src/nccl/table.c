@@ -31,14 +31,18 @@ static uint64_t load(const unsigned char *at)
 	return w;
 }
 
-/* The last bytes of a key, fewer than eight. */
+/* The last bytes of a key, fewer than eight: two pieces that overlap, or three bytes. */
 static uint64_t load_tail(const unsigned char *at, size_t n)
 {
-	uint64_t w = 0;
+	uint32_t low, high;
 
-	for (size_t i = 0; i < n; i++)
-		w = w << 8 | at[i];
-	return w;
+	if (!n)
+		return 0;
+	if (n < 4)
+		return (uint64_t)at[0] << 16 | (uint64_t)at[n / 2] << 8 | at[n - 1];
+	memcpy(&low, at, sizeof(low));
+	memcpy(&high, at + n - 4, sizeof(high));
+	return (uint64_t)high << 32 | low;
 }
 
 /* @len is in it, since the rest of a key counts as zero. */
@@ -73,11 +77,12 @@ static unsigned char tag_of(uint32_t h)
 /* The slot that holds the key, or the free one where it belongs. */
 static uint32_t slot_of(const struct pp_nccl_table *t, const void *key, size_t len, uint32_t h)
 {
+	const unsigned char *tags = t->tags, tag = tag_of(h);
 	uint32_t mask = t->n_slots - 1, i = h & mask;
 
-	while (t->tags[i] && (t->tags[i] != tag_of(h) || t->slots[i].hash != h ||
-			      !same(t, t->slots[i].at, key, len)))
-		i = (i + 1) & mask;
+	for (; tags[i]; i = (i + 1) & mask)
+		if (tags[i] == tag && t->slots[i].hash == h && same(t, t->slots[i].at, key, len))
+			break;
 	return i;
 }
 

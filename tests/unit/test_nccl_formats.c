@@ -5,7 +5,7 @@
  */
 #include "unit.h"
 
-#include "nccl/channel.h"
+#include "nccl/event.h"
 #include "nccl/line.h"
 
 #define V(minor, patch) PP_NCCL_V(2, minor, patch)
