@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Members into a directory, and the removal of one: private to bundle/.
+ * Members into a directory, and the removal of one.
  */
 #ifndef PP_BUNDLE_TREE_H
 #define PP_BUNDLE_TREE_H

@@ -83,7 +83,13 @@ static void write_all(struct pp_check *c)
 	pp_out_str(o, "raise", row->raise ? "to raise" : NULL, row->raise);
 	pp_out_str(o, "next", row->next ? "next" : NULL, next_of(c, row));
 	pp_proof_rules(o, &c->proof);
-	pp_out_bool(o, "simulated", NULL, false);
+	if (pp_node_simulated(c->s.node))
+		pp_out_para(
+			o, 2,
+			"  simulated: %s is peerpath's software device. The chain is exercised; "
+			"nothing is proven of hardware.",
+			pp_node_simulated(c->s.node)->name);
+	pp_out_bool(o, "simulated", NULL, pp_node_simulated(c->s.node));
 }
 
 static int judge(struct pp_check *c, struct pp_prerequisites *needs)

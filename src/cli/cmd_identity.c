@@ -119,6 +119,8 @@ static void hca_section(struct pp_view *v)
 	if (!heading(v, "hcas", PP_HCA, PP_F_N_HCAS))
 		return;
 	pp_view_table(v, &table, NULL);
+	if (pp_node_simulated(v->node))
+		pp_out_para(v->out, 2, "  TYPE soft: simulated, peerpath's software device.");
 }
 
 static void port_section(struct pp_view *v)
@@ -205,6 +207,7 @@ int pp_cmd_identity(const struct pp_args *args)
 		return pp_session_close(&s, code);
 	v = PP_VIEW(s.out, s.node);
 	pp_out_document(s.out, "peerpath.identity/1");
+	pp_out_bool(s.out, "simulated", NULL, pp_node_simulated(s.node));
 	if (pp_args_has(args, "facts")) {
 		facts_table(&v);
 	} else {

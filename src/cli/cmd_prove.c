@@ -201,6 +201,11 @@ int pp_cmd_prove(const struct pp_args *args)
 	if (code)
 		return code;
 	code = pp_session_open(args, keep, &s);
+	if (!code && pp_node_simulated(s.node))
+		code = pp_complain(args, PP_EXIT_UNKNOWN,
+				   "%s is peerpath's software device: nothing is proven with it. "
+				   "Without 'soft --sysfs' the node itself is seen",
+				   pp_node_simulated(s.node)->name);
 	if (!code)
 		code = pp_proof_judge(&s, through, &p);
 	if (!code) {

@@ -19,6 +19,7 @@
 #include "cli/soft_preload.h"
 #include "cli/soft_program.h"
 #include "cli/soft_show.h"
+#include "cli/soft_sysfs.h"
 #include "soft/config/config.h"
 #include "base/banned.h"
 
@@ -100,6 +101,13 @@ static int set_devices(const struct pp_args *args, const char *config, const cha
 	r = soft_config_load(description, devices, &err);
 	if (!r)
 		warn(args, devices);
+	if (!r && pp_args_has(args, "sysfs")) {
+		none = pp_soft_sysfs(args, devices);
+		if (none) {
+			free(devices);
+			return none;
+		}
+	}
 	none = r ? 0 : pp_soft_preload(dir, devices, pp_args_operand(args, 0));
 	free(devices);
 	if (r)
@@ -150,6 +158,7 @@ static int run(const struct pp_args *args)
 /* An option that would say nothing is refused, as everywhere. */
 static int check(const struct pp_args *args, bool show)
 {
+	static const char *const of_run[] = {"config", "sysfs", "beside", "replay"};
 	static const char *const of_show[] = {"all", "json", "color"};
 
 	if (show && pp_args_operands(args) > 1)
@@ -157,9 +166,15 @@ static int check(const struct pp_args *args, bool show)
 				   "unexpected operand '%s' of show; a program of that name is run "
 				   "by its path, as -- ./show",
 				   pp_args_operand(args, 1));
-	if (show && pp_args_has(args, "config"))
-		return pp_complain(args, PP_EXIT_USAGE,
-				   "show takes no --config: it asks programs that run");
+	for (size_t i = 0; i < PP_ARRAY_LEN(of_run) && show; i++)
+		if (pp_args_has(args, of_run[i]))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "show takes no --%s: it asks programs that run",
+					   of_run[i]);
+	for (size_t i = 2; i < PP_ARRAY_LEN(of_run); i++)
+		if (pp_args_has(args, of_run[i]) && !pp_args_has(args, "sysfs"))
+			return pp_complain(args, PP_EXIT_USAGE, "--%s goes with --sysfs DIR",
+					   of_run[i]);
 	for (size_t i = 0; i < PP_ARRAY_LEN(of_show) && !show; i++)
 		if (pp_args_has(args, of_show[i]))
 			return pp_complain(

@@ -5,36 +5,33 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "cli/soft_program.h"
+#include "node/elf.h"
 #include "base/banned.h"
 
-enum { PROGRAM_BYTES_MAX = 1 << 28 };
+enum { NAMES_BYTES_MAX = 1 << 24 };
 
-/* Is it linked with a runtime that refuses to come second? Its name stands in the file. */
+/* Is it linked with a runtime that refuses to come second? The loader's names say. */
 static bool brings_sanitizer(const char *program)
 {
 	static const char *const runtimes[] = {"libasan.so", "libtsan.so", "libclang_rt.asan",
 					       "libclang_rt.tsan"};
 	PP_AUTO_CLOSE int fd = pp_soft_program_open(program);
+	char *PP_AUTO_FREE names = NULL;
+	uint64_t offset, size;
 	bool found = false;
-	struct stat st;
-	void *text;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
-	    st.st_size > PROGRAM_BYTES_MAX)
+	if (fd < 0 || pp_elf_section(fd, ".dynstr", &offset, &size) || size > NAMES_BYTES_MAX)
 		return false;
-	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
+	names = malloc(size + 1);
+	if (!names || pread(fd, names, size, (off_t)offset) != (ssize_t)size)
 		return false;
 	for (size_t i = 0; i < PP_ARRAY_LEN(runtimes) && !found; i++)
-		found = memmem(text, (size_t)st.st_size, runtimes[i], strlen(runtimes[i]));
-	(void)munmap(text, (size_t)st.st_size);
+		found = memmem(names, size, runtimes[i], strlen(runtimes[i]));
 	return found;
 }
 

@@ -98,6 +98,9 @@ static const struct pp_option explain_options[] = {
 static const struct pp_option soft_options[] = {
 	{"config", 'c', "CONFIG", "the devices: a file, or text such as name=soft0,address=::1",
 	 NULL},
+	{"sysfs", 0, "DIR", "show CMD a made /sys/class/infiniband in DIR, with counters", NULL},
+	{"beside", 0, "BDF,...", "--sysfs: the i-th device beside the i-th PCI function", NULL},
+	{"replay", 0, "PATH", "--sysfs: of the machine that PATH has recorded", NULL},
 	{"all", 'a', NULL, "show: every queue pair, not the first 32", NULL},
 	{NULL},
 };

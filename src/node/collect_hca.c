@@ -205,6 +205,18 @@ static void set_active(struct pp_node *n, struct pp_object *o, enum pp_fact_id i
 				why ? why : "the state of its ports could not be read");
 }
 
+/* `peerpath soft --sysfs` leaves this file, which no kernel has. */
+static void set_simulated(struct pp_hca *h)
+{
+	char path[PP_PATH_MAX], text[VALUE_BYTES];
+
+	if (pp_path_join(h->dir, "peerpath_simulated", path) ||
+	    pp_source_text(h->node->src, path, text, sizeof(text)) || strcmp(text, "1") != 0)
+		return;
+	h->object->simulated = true;
+	pp_fact_bool(&h->node->facts, h->object, PP_F_HCA_SIMULATED, true, path);
+}
+
 static void read_device(struct scan *s, const char *name)
 {
 	static const struct {
@@ -232,6 +244,7 @@ static void read_device(struct scan *s, const char *name)
 	pp_fact_bool(&s->node->facts, h.object, PP_F_HCA_HAS_DEVICE, true, h.dir);
 	for (size_t i = 0; i < PP_ARRAY_LEN(files); i++)
 		(void)pp_node_file_at(s->node, h.object, files[i].id, h.dir, files[i].file);
+	set_simulated(&h);
 	set_uverbs(s, &h);
 	pp_hca_read_ports(&h);
 	set_bond(&h);

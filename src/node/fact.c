@@ -261,6 +261,12 @@ static void write_value(struct pp_json *j, const struct pp_fact *fact)
 	}
 }
 
+bool pp_object_simulated(const struct pp_object *o)
+{
+	return o &&
+	       (o->simulated || pp_object_simulated(o->parent) || pp_object_simulated(o->peer));
+}
+
 void pp_fact_write(struct pp_json *j, const struct pp_object *o, const struct pp_fact *fact,
 		   pp_ns observed)
 {
@@ -277,6 +283,6 @@ void pp_fact_write(struct pp_json *j, const struct pp_object *o, const struct pp
 	if (fact->source)
 		pp_json_str(j, "source", fact->source);
 	pp_json_str(j, "observed", observed ? pp_clock_format(observed, when, sizeof(when)) : NULL);
-	pp_json_bool(j, "simulated", false);
+	pp_json_bool(j, "simulated", pp_object_simulated(o));
 	pp_json_end_object(j);
 }

@@ -61,6 +61,7 @@ struct pp_object {
 	struct pp_object *parent; /* a port's hca; a pair's gpu */
 	struct pp_object *peer;	  /* a pair's hca */
 	int pci;		  /* index into the PCI tree, -1 none */
+	bool simulated;		  /* and so is all that is said of it and below it */
 	struct pp_fact *facts;
 	unsigned int n, cap;
 	struct pp_object *next; /* in order of creation */
@@ -78,6 +79,8 @@ struct pp_facts {
 /* NULL only when the arena is exhausted; the setters below accept NULL. */
 struct pp_object *pp_object_add(struct pp_facts *f, enum pp_kind kind, const char *id);
 struct pp_object *pp_object_find(const struct pp_facts *f, enum pp_kind kind, const char *id);
+/* Is it, or what it belongs to, no hardware? */
+bool pp_object_simulated(const struct pp_object *o);
 /* Next object of a kind; start with NULL. */
 struct pp_object *pp_object_next(const struct pp_facts *f, enum pp_kind kind,
 				 const struct pp_object *after);

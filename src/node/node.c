@@ -109,6 +109,16 @@ int pp_node_file_at(struct pp_node *n, struct pp_object *o, enum pp_fact_id id, 
 	return pp_node_file(n, o, id, path);
 }
 
+const struct pp_object *pp_node_simulated(const struct pp_node *n)
+{
+	const struct pp_object *hca = NULL;
+
+	while ((hca = pp_object_next(&n->facts, PP_HCA, hca)))
+		if (hca->simulated)
+			return hca;
+	return NULL;
+}
+
 void pp_node_write_facts(struct pp_json *j, const char *key, const struct pp_node *n)
 {
 	const struct pp_object *o;

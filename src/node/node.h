@@ -60,6 +60,9 @@ pp_collector pp_collect_digests;  /* derived: software fingerprint, topology cla
 /* The facts that make the software tuple, in its order; ends with PP_FACTS. */
 extern const enum pp_fact_id pp_software_tuple[];
 
+/* The first of its hcas that is a software device; NULL: all is hardware, as far as is known. */
+const struct pp_object *pp_node_simulated(const struct pp_node *n);
+
 /* All facts as an array of evidence records under @key. */
 void pp_node_write_facts(struct pp_json *j, const char *key, const struct pp_node *n);
 
