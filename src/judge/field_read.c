@@ -70,7 +70,8 @@ static int64_t number_at(const char *p, const char *end)
 /* "word", then at most two of " :=([" and "is", "with", "code", then a number. */
 static int64_t number_behind(const struct line *l, const char *word)
 {
-	static const char *const between[] = {"code", "is", "with", "err", "no", "value", "status"};
+	static const char *const between[] = {"code", "is",	"with",	 "err",
+					      "no",   "number", "value", "status"};
 	const char *end = l->lower + l->lower_len, *at = l->lower;
 	size_t len = strlen(word);
 	int64_t value;
