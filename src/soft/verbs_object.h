@@ -12,19 +12,9 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "soft/verbs.h"
+#include "soft/verbs_wr.h"
 
 struct ibv_context;
-
-struct ibv_sge {
-	uint64_t addr;
-	uint32_t length, lkey;
-};
-
-struct ibv_data_buf {
-	void *addr;
-	size_t length;
-};
 
 struct ibv_pd {
 	struct ibv_context *context;
@@ -41,12 +31,6 @@ struct ibv_mr {
 	void *addr;
 	size_t length;
 	uint32_t handle, lkey, rkey;
-};
-
-struct ibv_mw_bind_info {
-	struct ibv_mr *mr;
-	uint64_t addr, length;
-	unsigned int mw_access_flags;
 };
 
 struct ibv_mw {
@@ -237,56 +221,6 @@ struct ibv_qp_init_attr_ex {
 	uint64_t send_ops_flags;
 };
 
-struct ibv_send_wr {
-	uint64_t wr_id;
-	struct ibv_send_wr *next;
-	struct ibv_sge *sg_list;
-	int num_sge;
-	enum ibv_wr_opcode opcode;
-	unsigned int send_flags;
-	union {
-		uint32_t imm_data; /* big-endian */
-		uint32_t invalidate_rkey;
-	};
-	union {
-		struct {
-			uint64_t remote_addr;
-			uint32_t rkey;
-		} rdma;
-		struct {
-			uint64_t remote_addr, compare_add, swap;
-			uint32_t rkey;
-		} atomic;
-		struct {
-			struct ibv_ah *ah;
-			uint32_t remote_qpn, remote_qkey;
-		} ud;
-	} wr;
-	union {
-		struct {
-			uint32_t remote_srqn;
-		} xrc;
-	} qp_type;
-	union {
-		struct {
-			struct ibv_mw *mw;
-			uint32_t rkey;
-			struct ibv_mw_bind_info bind_info;
-		} bind_mw;
-		struct {
-			void *hdr;
-			uint16_t hdr_sz, mss;
-		} tso;
-	};
-};
-
-struct ibv_recv_wr {
-	uint64_t wr_id;
-	struct ibv_recv_wr *next;
-	struct ibv_sge *sg_list;
-	int num_sge;
-};
-
 struct ibv_async_event {
 	union {
 		struct ibv_cq *cq;
@@ -328,8 +262,8 @@ struct ibv_device {
 
 struct ibv_context_ops {
 	soft_slot_unused compat_head[7];
-	struct ibv_mw *(*alloc_mw)(struct ibv_pd *pd, int type);
-	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, void *mw_bind);
+	struct ibv_mw *(*alloc_mw)(struct ibv_pd *pd, enum ibv_mw_type type);
+	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_bind);
 	int (*dealloc_mw)(struct ibv_mw *mw);
 	soft_slot_unused compat_create_cq;
 	int (*poll_cq)(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);

@@ -185,7 +185,8 @@ static void draw_from(uint32_t (*next)(void))
 
 static uint32_t some_taken(void)
 {
-	static const uint32_t words[] = {7, 0, 7, 0, 9, 9, 7, 0, 11};
+	/* 0x7ff and 0x7fe are 0x701 but for bits that a window's owner chooses; 0x80 is 0. */
+	static const uint32_t words[] = {0x701, 0, 0x7ff, 0x80, 0x900, 0x901, 0x7fe, 0, 0xb00};
 
 	return drawn < 9 ? words[drawn++] : 1000 + drawn++;
 }
@@ -197,13 +198,13 @@ static void taken_keys_are_passed_over(void **state)
 
 	draw_from(some_taken);
 	assert_int_equal(soft_regions_add(table, &a), 0);
-	assert_int_equal(a.key, 7);
+	assert_int_equal(a.key, 0x701);
 	assert_int_equal(soft_regions_add(table, &b), 0); /* not 0, not 7: in use */
-	assert_int_equal(b.key, 9);
+	assert_int_equal(b.key, 0x900);
 	soft_regions_remove(table, &a);
 	soft_regions_remove(table, &b);
 	assert_int_equal(soft_regions_add(table, &c), 0); /* neither of those that rest */
-	assert_int_equal(c.key, 11);
+	assert_int_equal(c.key, 0xb00);
 	soft_regions_free(table);
 	draw_from(NULL);
 }
@@ -215,7 +216,8 @@ static uint32_t one_and_others(void)
 {
 	unsigned int n = drawn++;
 
-	return n == 0 || n == SOFT_KEYS_RESTING || n == SOFT_KEYS_RESTING + 2 ? TIRED : 5000 + n;
+	return n == 0 || n == SOFT_KEYS_RESTING || n == SOFT_KEYS_RESTING + 2 ? TIRED
+									      : (5000 + n) << 8;
 }
 
 static void keys_rest(void **state)
@@ -237,7 +239,7 @@ static void keys_rest(void **state)
 
 static uint32_t always_one(void)
 {
-	return 1;
+	return 0x100;
 }
 
 static void no_key_left_is_an_error(void **state)

@@ -220,7 +220,7 @@ static void local_errors(void **state)
 		{SOFT_WR_WRITE, 0, 0, false, false, true, 0},
 		{SOFT_WR_FETCH_ADD, 0, 0, false, false, true, 4},
 		{SOFT_WR_FETCH_ADD, 0, 1, false, false, false, 1},
-		{SOFT_WR_LOCAL_INVALIDATE, 0, 0, false, false, false, 2},
+		{SOFT_WR_LOCAL_INVALIDATE, 0, 0, false, false, false, 6}, /* no window */
 		{77, 0, 0, false, false, false, 2},
 	};
 	static const int other_pd;

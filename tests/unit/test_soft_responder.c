@@ -118,9 +118,9 @@ static const struct row rows[] = {
 	 {RECEIVE(1, 600), RECEIVE(2, 1), IN(SEND_FIRST, P, .len = 256),
 	  IN(WRITE_ONLY, P + 1, .len = 4, .rlen = 4), LAST_NAK(0x61, P + 1, 0),
 	  CQE_BAD(1, REM_INV_REQ_ERR), CQE_BAD(2, WR_FLUSH_ERR), OLD(0, 4)}},
-	{"a peer may not invalidate a registered region's key",
-	 {RECEIVE(1, 600), IN(SEND_ONLY_INVALIDATE, P, .len = 4), LAST_NAK(0x61, P, 0),
-	  CQE_BAD(1, REM_INV_REQ_ERR)}},
+	{"class J: a peer may not invalidate a registered region's key; it hears nothing",
+	 {RECEIVE(1, 600), IN(SEND_ONLY_INVALIDATE, P, .len = 4), CQE_BAD(1, REM_INV_REQ_ERR),
+	  STATE(ERR), TURN}},
 
 	/* States and packet numbers */
 	{"the first packet in RTR is told, once",

@@ -13,8 +13,6 @@
 #include "soft/abi/object.h"
 #include "base/banned.h"
 
-static _Atomic uint32_t next_handle;
-
 int soft_ah_check(const struct soft_device *d, const struct ibv_ah_attr *attr)
 {
 	static const struct soft_gid none;
@@ -44,7 +42,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	if (!ah)
 		return soft_fail(ENOMEM);
 	ah->ibv = (struct ibv_ah){.context = pd->context, .pd = pd};
-	ah->ibv.handle = atomic_fetch_add(&next_handle, 1);
+	ah->ibv.handle = ah->object.handle;
 	ah->attr = *attr;
 	ah->src = c->device->config.gids[attr->grh.sgid_index].gid;
 	memcpy(ah->dst.raw, attr->grh.dgid.raw, sizeof(ah->dst.raw));

@@ -10,34 +10,13 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "soft/abi/object.h"
+#include "soft/abi/mw.h"
 #include "base/banned.h"
 
 /* What old clients' tables held and nobody calls: ENOSYS, should somebody. */
 static void refuse(void)
 {
 	errno = ENOSYS;
-}
-
-static struct ibv_mw *no_alloc_mw(struct ibv_pd *pd, int type)
-{
-	(void)pd;
-	(void)type;
-	return soft_fail(EOPNOTSUPP);
-}
-
-static int no_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, void *mw_bind)
-{
-	(void)qp;
-	(void)mw;
-	(void)mw_bind;
-	return EOPNOTSUPP;
-}
-
-static int no_dealloc_mw(struct ibv_mw *mw)
-{
-	(void)mw;
-	return EOPNOTSUPP;
 }
 
 static int no_close_xrcd(void *xrcd)
@@ -60,9 +39,9 @@ static void fill_ops(struct ibv_context_ops *ops)
 	fill_slots(ops->compat_srq, PP_ARRAY_LEN(ops->compat_srq));
 	fill_slots(ops->compat_qp, PP_ARRAY_LEN(ops->compat_qp));
 	fill_slots(ops->compat_tail, PP_ARRAY_LEN(ops->compat_tail));
-	ops->alloc_mw = no_alloc_mw;
-	ops->bind_mw = no_bind_mw;
-	ops->dealloc_mw = no_dealloc_mw;
+	ops->alloc_mw = soft_alloc_mw;
+	ops->bind_mw = soft_bind_mw;
+	ops->dealloc_mw = soft_dealloc_mw;
 	ops->poll_cq = soft_poll_cq;
 	ops->req_notify_cq = soft_req_notify_cq;
 	ops->post_srq_recv = soft_post_srq_recv;
@@ -162,10 +141,11 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 int ibv_close_device(struct ibv_context *context)
 {
 	static void (*const drop[SOFT_KINDS])(struct soft_context *, struct soft_object *) = {
-		[SOFT_KIND_QP] = soft_qp_drop, [SOFT_KIND_SRQ] = soft_srq_drop,
-		[SOFT_KIND_CQ] = soft_cq_drop, [SOFT_KIND_AH] = soft_ah_drop,
-		[SOFT_KIND_MR] = soft_mr_drop, [SOFT_KIND_PD] = soft_pd_drop,
-		[SOFT_KIND_TD] = soft_td_drop, [SOFT_KIND_CHANNEL] = soft_channel_drop,
+		[SOFT_KIND_QP] = soft_qp_drop,		 [SOFT_KIND_SRQ] = soft_srq_drop,
+		[SOFT_KIND_CQ] = soft_cq_drop,		 [SOFT_KIND_AH] = soft_ah_drop,
+		[SOFT_KIND_MW] = soft_mw_drop,		 [SOFT_KIND_MR] = soft_mr_drop,
+		[SOFT_KIND_PD] = soft_pd_drop,		 [SOFT_KIND_TD] = soft_td_drop,
+		[SOFT_KIND_CHANNEL] = soft_channel_drop,
 	};
 	struct soft_context *c = soft_context_of(context);
 

@@ -10,8 +10,6 @@
 #include "soft/abi/object.h"
 #include "base/banned.h"
 
-static _Atomic uint32_t next_handle;
-
 static struct soft_channel_object *channel_of(struct ibv_comp_channel *channel)
 {
 	return SOFT_OBJECT(struct soft_channel_object, channel, ibv);
@@ -88,7 +86,7 @@ static struct soft_cq_object *cq_new(struct ibv_context *context, uint32_t cqe, 
 		*ret_error = -r;
 		return NULL;
 	}
-	cq->ibv.handle = atomic_fetch_add(&next_handle, 1);
+	cq->ibv.handle = cq->object.handle;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	cq->queue.owner = cq;
@@ -164,6 +162,8 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	if (soft_context_inherited(c))
 		return 0;
+	if (!soft_object_is(&cq->object, ibv->handle))
+		return soft_gone();
 	if (soft_object_leave(c, &cq->object))
 		return EBUSY;
 	if (ibv->channel)

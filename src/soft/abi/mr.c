@@ -26,8 +26,6 @@ enum {
 /* First that knows the kind of memory wins. */
 static soft_mr_maker *const makers[] = {soft_mr_make_host, soft_mr_make_mapped};
 
-static _Atomic uint32_t next_handle;
-
 static int check_access(unsigned int access)
 {
 	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
@@ -50,8 +48,9 @@ static int make(const struct soft_mr_request *q, struct soft_mr_object *mr)
 
 static uint32_t access_of(unsigned int access)
 {
-	return access & (SOFT_ACCESS_LOCAL_WRITE | SOFT_ACCESS_REMOTE_WRITE |
-			 SOFT_ACCESS_REMOTE_READ | SOFT_ACCESS_REMOTE_ATOMIC);
+	return access &
+	       (SOFT_ACCESS_LOCAL_WRITE | SOFT_ACCESS_REMOTE_WRITE | SOFT_ACCESS_REMOTE_READ |
+		SOFT_ACCESS_REMOTE_ATOMIC | SOFT_ACCESS_MW_BIND | SOFT_ACCESS_ZERO_BASED);
 }
 
 static void mr_release(struct soft_mr_object *mr)
@@ -81,9 +80,12 @@ static struct ibv_mr *mr_new(struct ibv_pd *pd, const struct soft_mr_request *q,
 			     unsigned int access)
 {
 	struct soft_context *c = soft_context_of(pd->context);
-	struct soft_mr_object *mr = calloc(1, sizeof(*mr));
+	struct soft_mr_object *mr;
 	int r;
 
+	if (!soft_object_is(&soft_pd_of(pd)->object, pd->handle))
+		return soft_fail(ENOENT);
+	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return soft_fail(ENOMEM);
 	mr->fd = -1;
@@ -102,7 +104,7 @@ static struct ibv_mr *mr_new(struct ibv_pd *pd, const struct soft_mr_request *q,
 		mr_release(mr);
 		return soft_fail(-r);
 	}
-	mr->ibv.handle = atomic_fetch_add(&next_handle, 1);
+	mr->ibv.handle = mr->object.handle;
 	mr->ibv.lkey = mr->ibv.rkey = mr->region.key;
 	mr->pd = soft_pd_of(pd);
 	soft_object_use(&mr->pd->object);
@@ -175,6 +177,17 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned int)attr->access);
 }
 
+/* None can be bound meanwhile: that takes a client that uses what it takes away. */
+static uint32_t windows_of(struct soft_context *c, const struct soft_mr_object *mr)
+{
+	uint32_t n;
+
+	soft_engine_lock(c->engine);
+	n = mr->region.windows;
+	soft_engine_unlock(c->engine);
+	return n;
+}
+
 int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
@@ -191,7 +204,12 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	/* The old region stays valid until everything is known to be good. */
+	/* The old region stays valid until everything is known to be good. Windows were bound to
+	 * what it was. */
+	if (windows_of(c, mr)) {
+		errno = EBUSY;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
 	if (mr->fd >= 0 || soft_mr_range_check(at, len, now & WRITING_ACCESS)) {
 		errno = mr->fd >= 0 ? EOPNOTSUPP : EFAULT;
 		return IBV_REREG_MR_ERR_INPUT;
@@ -242,8 +260,12 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (soft_context_inherited(c))
 		return 0;
-	if (soft_object_leave(c, &mr->object))
+	if (!soft_object_is(&mr->object, ibv->handle))
+		return soft_gone();
+	if (windows_of(c, mr) || soft_object_leave(c, &mr->object)) {
+		errno = EBUSY;
 		return EBUSY;
+	}
 	mr_remove(c, mr);
 	return 0;
 }

@@ -5,10 +5,18 @@
 
 #include "base/banned.h"
 
+static _Atomic uint32_t next_handle;
+
 void *soft_fail(int error)
 {
 	errno = error;
 	return NULL;
+}
+
+int soft_gone(void)
+{
+	errno = ENOENT;
+	return ENOENT;
 }
 
 int soft_object_enter(struct soft_context *c, struct soft_object *o, enum soft_kind kind,
@@ -23,6 +31,7 @@ int soft_object_enter(struct soft_context *c, struct soft_object *o, enum soft_k
 		return -ENOMEM;
 	}
 	o->kind = kind;
+	o->handle = atomic_fetch_add(&next_handle, 1);
 	pthread_mutex_lock(&c->lock);
 	o->prev = head->prev;
 	o->next = head;

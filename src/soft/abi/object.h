@@ -23,6 +23,7 @@ enum soft_kind {
 	SOFT_KIND_SRQ,
 	SOFT_KIND_CQ,
 	SOFT_KIND_AH,
+	SOFT_KIND_MW,
 	SOFT_KIND_MR,
 	SOFT_KIND_PD,
 	SOFT_KIND_TD,
@@ -33,6 +34,7 @@ enum soft_kind {
 struct soft_object {
 	struct soft_object *prev, *next;
 	enum soft_kind kind;
+	uint32_t handle;	   /* as the client sees it */
 	_Atomic unsigned int uses; /* by other objects */
 };
 
@@ -204,13 +206,22 @@ static inline bool soft_context_inherited(const struct soft_context *c)
 }
 
 /* object.c */
-/* Enters @object, counting it against @limit; -ENOMEM beyond, -EIO in a child of fork(). */
+/* Enters @object, giving it a handle and counting it against @limit; -ENOMEM beyond, -EIO in a
+ * child of fork(). */
 int soft_object_enter(struct soft_context *c, struct soft_object *object, enum soft_kind kind,
 		      uint32_t limit);
 /* Takes it out again, unless others build on it: -EBUSY. */
 int soft_object_leave(struct soft_context *c, struct soft_object *object);
 void soft_object_use(struct soft_object *object);
 void soft_object_unuse(struct soft_object *object);
+/* What the kernel looks at first: is @handle what the client was given? */
+static inline bool soft_object_is(const struct soft_object *object, uint32_t handle)
+{
+	return object->handle == handle;
+}
+
+/* ENOENT, and errno: such a handle is nobody's. */
+int soft_gone(void);
 /* NULL with errno set, for constructors. @error is a positive errno. */
 void *soft_fail(int error);
 

@@ -11,8 +11,6 @@
 #include "soft/abi/object.h"
 #include "base/banned.h"
 
-static _Atomic uint32_t next_handle;
-
 static struct ibv_pd *pd_new(struct ibv_context *context, struct soft_pd_object *parent,
 			     struct soft_td_object *td)
 {
@@ -23,12 +21,12 @@ static struct ibv_pd *pd_new(struct ibv_context *context, struct soft_pd_object 
 	if (!pd)
 		return soft_fail(ENOMEM);
 	pd->ibv.context = context;
-	pd->ibv.handle = atomic_fetch_add(&next_handle, 1);
 	r = soft_object_enter(c, &pd->object, SOFT_KIND_PD, c->device->config.limits.max_pd);
 	if (r) {
 		free(pd);
 		return soft_fail(-r);
 	}
+	pd->ibv.handle = pd->object.handle;
 	pd->parent = parent;
 	pd->td = td;
 	if (parent)
@@ -55,6 +53,8 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 
 	if (soft_context_inherited(soft_context_of(ibv->context)))
 		return 0;
+	if (!soft_object_is(&pd->object, ibv->handle))
+		return soft_gone();
 	if (soft_object_leave(soft_context_of(ibv->context), &pd->object))
 		return EBUSY;
 	if (pd->parent)

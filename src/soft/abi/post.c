@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "soft/abi/ah.h"
+#include "soft/abi/mw.h"
 #include "soft/qp/status.h"
 #include "base/banned.h"
 
@@ -71,8 +72,8 @@ int soft_post_address(const struct soft_qp_object *o, struct soft_send_wr *wr, s
 	return soft_ah_path_locked(soft_ah_of(ah), &wr->ud.path);
 }
 
-/* Operations by transport, and which fields each has. */
-enum { IMM = 1, REMOTE = 2, ATOMIC = 4, RC = 8, UC = 16, UD = 32, INLINE = 64 };
+/* Operations by transport, and which fields each has; IMM: or the key to invalidate. */
+enum { IMM = 1, REMOTE = 2, ATOMIC = 4, RC = 8, UC = 16, UD = 32, INLINE = 64, BIND = 128 };
 
 static const uint8_t operations[] = {
 	[IBV_WR_RDMA_WRITE] = RC | UC | REMOTE | INLINE,
@@ -82,6 +83,9 @@ static const uint8_t operations[] = {
 	[IBV_WR_RDMA_READ] = RC | REMOTE,
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = RC | ATOMIC,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = RC | ATOMIC,
+	[IBV_WR_LOCAL_INV] = RC | UC | IMM,
+	[IBV_WR_BIND_MW] = RC | UC | BIND,
+	[IBV_WR_SEND_WITH_INV] = RC | IMM | INLINE, /* the wire has none for UC */
 };
 
 static int fill_inline(const struct soft_send_queue *q, struct soft_send_wr *to,
@@ -103,7 +107,7 @@ static uint8_t transport_bit(const struct soft_qp *qp)
 }
 
 static int fill_send(struct soft_qp_object *o, struct soft_send_wr *to,
-		     const struct ibv_send_wr *from)
+		     const struct ibv_send_wr *from, enum ibv_mw_type windows)
 {
 	const struct soft_send_queue *q = &o->qp.req.sq;
 	unsigned int op = (unsigned int)from->opcode;
@@ -116,6 +120,13 @@ static int fill_send(struct soft_qp_object *o, struct soft_send_wr *to,
 	to->flags = from->send_flags & (SOFT_WR_FENCE | SOFT_WR_SIGNALED | SOFT_WR_SOLICITED);
 	to->imm_be = what & IMM ? from->imm_data : 0;
 	to->error = 0;
+	if (what & BIND) {
+		if (!from->bind_mw.mw || from->bind_mw.mw->type != (int)windows)
+			return -EINVAL;
+		soft_mw_fill_bind(to, from->bind_mw.mw, from->bind_mw.rkey,
+				  &from->bind_mw.bind_info);
+		return 0;
+	}
 	if (what & REMOTE) {
 		to->rc.remote_addr = from->wr.rdma.remote_addr;
 		to->rc.rkey = from->wr.rdma.rkey;
@@ -136,7 +147,8 @@ static int fill_send(struct soft_qp_object *o, struct soft_send_wr *to,
 	return what & INLINE ? fill_inline(q, to, from) : -EINVAL;
 }
 
-int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+static int post(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr,
+		enum ibv_mw_type windows)
 {
 	struct soft_qp_object *o = soft_qp_of(qp);
 	struct soft_context *c = soft_context_of(qp->context);
@@ -154,7 +166,7 @@ int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 	for (; wr && !r; wr = r ? wr : wr->next) {
 		struct soft_send_wr *slot = soft_send_queue_next(q);
 
-		r = slot ? fill_send(o, slot, wr) : -ENOMEM;
+		r = slot ? fill_send(o, slot, wr, windows) : -ENOMEM;
 		if (!r)
 			q->posted++;
 	}
@@ -166,6 +178,18 @@ int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
 	if (r)
 		*bad_wr = wr;
 	return -r;
+}
+
+int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	return post(qp, wr, bad_wr, IBV_MW_TYPE_2);
+}
+
+int soft_post_bind(struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	return post(qp, wr, &bad, IBV_MW_TYPE_1);
 }
 
 static int post_recv(struct soft_recv_queue *q, const struct ibv_recv_wr *wr)

@@ -16,6 +16,8 @@ int soft_post_inline(const struct soft_send_queue *q, struct soft_send_wr *wr,
 /* Where a datagram goes; takes the engine's lock as held. */
 int soft_post_address(const struct soft_qp_object *o, struct soft_send_wr *wr, struct ibv_ah *ah,
 		      uint32_t remote_qpn, uint32_t remote_qkey);
+/* ibv_post_send() for a bind of a window of type 1, which that refuses. */
+int soft_post_bind(struct ibv_qp *qp, struct ibv_send_wr *wr);
 /* Does a queue pair in this state take work requests to send? */
 bool soft_post_allowed(const struct soft_qp *qp);
 

@@ -11,8 +11,6 @@
 #include "soft/abi/object.h"
 #include "base/banned.h"
 
-static _Atomic uint32_t next_handle;
-
 /* ── what the engine tells; its lock is held ── */
 
 static void on_event(struct soft_qp *qp, enum soft_qp_event event)
@@ -47,7 +45,7 @@ static int check_caps(const struct soft_limits *l, const struct ibv_qp_cap *cap,
 	return 0;
 }
 
-static int check_attr(const struct soft_context *c, const struct ibv_pd *pd,
+static int check_attr(const struct soft_context *c, struct ibv_pd *pd,
 		      const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_context *context = &c->verbs.context;
@@ -56,6 +54,11 @@ static int check_attr(const struct soft_context *c, const struct ibv_pd *pd,
 	    attr->send_cq->context != context || attr->recv_cq->context != context ||
 	    (attr->srq && attr->srq->context != context))
 		return -EINVAL;
+	if (!soft_object_is(&soft_pd_of(pd)->object, pd->handle) ||
+	    !soft_object_is(&soft_cq_of(attr->send_cq)->object, attr->send_cq->handle) ||
+	    !soft_object_is(&soft_cq_of(attr->recv_cq)->object, attr->recv_cq->handle) ||
+	    (attr->srq && !soft_object_is(&soft_srq_of(attr->srq)->object, attr->srq->handle)))
+		return -ENOENT;
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
 	    attr->qp_type != IBV_QPT_UD)
 		return -EOPNOTSUPP;
@@ -80,7 +83,6 @@ static void fill(struct soft_qp_object *o, struct ibv_pd *pd,
 		.send_cq = attr->send_cq,
 		.recv_cq = attr->recv_cq,
 		.srq = attr->srq,
-		.handle = atomic_fetch_add(&next_handle, 1),
 		.state = IBV_QPS_RESET,
 		.qp_type = attr->qp_type,
 	};
@@ -177,6 +179,7 @@ static struct soft_qp_object *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr_
 		return soft_fail(-r);
 	}
 	o->ex.qp_base.qp_num = o->qp.num;
+	o->ex.qp_base.handle = o->object.handle;
 	grant(o, &attr->cap);
 	use_all(o, soft_object_use);
 	return o;
@@ -204,9 +207,11 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 enum {
 	RC_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
-		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+		 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+		 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV,
 	UC_OPS = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
+		 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV |
+		 IBV_QP_EX_WITH_BIND_MW,
 	UD_OPS = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
 	CREATE_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 		      IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
@@ -279,6 +284,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 	if (soft_context_inherited(c))
 		return 0;
+	if (!soft_object_is(&o->object, qp->handle))
+		return soft_gone();
 	if (soft_object_leave(c, &o->object))
 		return EBUSY;
 	qp_stop(c, o);

@@ -5,6 +5,7 @@
  * the while, the engine's only for moments: the client may do the same on other queue pairs
  * meanwhile. The first error is kept, everything is dropped then, and wr_complete() returns it.
  */
+#include "soft/abi/mw.h"
 #include "soft/abi/post.h"
 
 #include <errno.h>
@@ -158,6 +159,33 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 		o->batch.wr->rc.compare_add = add;
 }
 
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct soft_send_wr *wr = begin(ex, SOFT_WR_BIND_WINDOW, IBV_QP_EX_WITH_BIND_MW);
+
+	if (wr && mw->type != IBV_MW_TYPE_2)
+		keep_error(object_of(ex), -EINVAL);
+	else if (wr)
+		soft_mw_fill_bind(wr, mw, rkey, info);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	struct soft_send_wr *wr = begin(ex, SOFT_WR_LOCAL_INVALIDATE, IBV_QP_EX_WITH_LOCAL_INV);
+
+	if (wr)
+		wr->imm_be = rkey;
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	struct soft_send_wr *wr = begin(ex, SOFT_WR_SEND_INVALIDATE, IBV_QP_EX_WITH_SEND_WITH_INV);
+
+	if (wr)
+		wr->imm_be = rkey;
+}
+
 static void wr_send(struct ibv_qp_ex *ex)
 {
 	begin(ex, SOFT_WR_SEND, IBV_QP_EX_WITH_SEND);
@@ -237,4 +265,7 @@ void soft_qp_ex_fill(struct soft_qp_object *o)
 	ex->wr_rdma_read = wr_rdma_read;
 	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	ex->wr_bind_mw = wr_bind_mw;
+	ex->wr_local_inv = wr_local_inv;
+	ex->wr_send_inv = wr_send_inv;
 }

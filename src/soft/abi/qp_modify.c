@@ -162,6 +162,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	if (soft_engine_inherited(c->engine))
 		return EIO;
+	if (!soft_object_is(&o->object, qp->handle))
+		return soft_gone();
 	soft_engine_lock(c->engine);
 	r = modify_locked(c, o, attr, mask);
 	if (!r && mask & IBV_QP_STATE)
@@ -176,6 +178,8 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	struct soft_qp_object *o = soft_qp_of(qp);
 	struct soft_context *c = soft_context_of(qp->context);
 
+	if (!soft_object_is(&o->object, qp->handle))
+		return soft_gone();
 	/* The mask says what is wanted; all may be written. */
 	soft_engine_lock(c->engine);
 	/* rate_limit came later: old clients have no room for it. */

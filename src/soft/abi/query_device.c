@@ -33,12 +33,15 @@ static void fill(const struct soft_device *d, struct ibv_device_attr *a)
 		.max_qp_wr = clamp(l->max_qp_wr),
 		.device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
 				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN,
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = clamp(l->max_sge),
 		.max_sge_rd = clamp(l->max_sge),
 		.max_cq = clamp(l->max_cq),
 		.max_cqe = clamp(l->max_cqe),
 		.max_mr = clamp(l->max_mr),
+		.max_mw = clamp(l->max_mw),
 		.max_pd = clamp(l->max_pd),
 		.max_qp_rd_atom = clamp(l->max_rd_atomic),
 		.max_res_rd_atom = clamp(l->max_rd_atomic * l->max_qp),

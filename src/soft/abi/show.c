@@ -120,7 +120,8 @@ static void show_region(void *arg, struct soft_region *region)
 	struct showing *s = arg;
 	const struct soft_mr_object *mr = region->owner;
 
-	if (soft_context_of(mr->ibv.context)->device != s->device)
+	/* A window has no memory of its own. */
+	if (region->window || soft_context_of(mr->ibv.context)->device != s->device)
 		return;
 	pp_json_object(s->json, NULL);
 	pp_json_str(s->json, "registration", mr->fd >= 0 ? "dmabuf" : "host");

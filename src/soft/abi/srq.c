@@ -31,6 +31,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	if (!attr->attr.max_wr || attr->attr.max_wr > l->max_srq_wr ||
 	    attr->attr.max_sge > l->max_sge)
 		return soft_fail(EINVAL);
+	if (!soft_object_is(&soft_pd_of(pd)->object, pd->handle))
+		return soft_fail(ENOENT);
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return soft_fail(ENOMEM);
@@ -49,7 +51,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	srq->num = atomic_fetch_add(&next_num, 1) + 1;
-	srq->ibv.handle = srq->num;
+	srq->ibv.handle = srq->object.handle;
 	srq->queue.below_limit = below_limit;
 	srq->queue.owner = srq;
 	srq->queue.pd = soft_pd_meant(pd);
@@ -148,6 +150,8 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 
 	if (soft_context_inherited(c))
 		return 0;
+	if (!soft_object_is(&srq->object, ibv->handle))
+		return soft_gone();
 	if (soft_object_leave(c, &srq->object))
 		return EBUSY;
 	delivered = soft_events_forget(c->async, &srq->async);

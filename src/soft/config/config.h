@@ -44,7 +44,7 @@ struct soft_config_gid {
 /* What a device grants; kept by the verbs. */
 struct soft_limits {
 	uint32_t max_qp, max_qp_wr, max_sge, max_inline, max_rd_atomic;
-	uint32_t max_cq, max_cqe, max_mr, max_pd, max_ah, max_srq, max_srq_wr;
+	uint32_t max_cq, max_cqe, max_mr, max_mw, max_pd, max_ah, max_srq, max_srq_wr;
 };
 
 struct soft_config_device {

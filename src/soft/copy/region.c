@@ -3,11 +3,11 @@
  * The regions of a process by key.
  *
  * Keys come from the kernel's random numbers: whoever sees one learns nothing about the next. A
- * bucket is a key's low bits: keys are uniform and chosen here, so a peer who sends keys of its
- * choice meets no chain longer than others.
+ * bucket is a key's low bits above the owners': keys are uniform and chosen here, so a peer who
+ * sends keys of its choice meets no chain longer than others.
  *
  * Invariants: every region in a chain has a key that is not 0, not resting, and in no other
- * region. Buckets are a power of two.
+ * region, owners' bits apart. Buckets are a power of two.
  */
 #include "soft/copy/region.h"
 
@@ -24,7 +24,8 @@ enum {
 	BUCKETS_LEAST = 64,
 	REGIONS_MAX = 1 << 20,
 	RANDOM_WORDS = 32,
-	/* Of 2^32 keys at most 2^20 + 2^12 are taken: 16 draws in a row do not all hit one. */
+	/* Of 2^24 keys, owners' bits apart, at most 2^20 + 2^12 are taken: 16 draws in a row do not
+	 * all hit one. */
 	DRAWS = 16,
 };
 
@@ -65,7 +66,7 @@ void soft_regions_free(struct soft_regions *table)
 
 static struct soft_region **bucket_of(const struct soft_regions *table, uint32_t key)
 {
-	return &table->bucket[key & (table->buckets - 1)];
+	return &table->bucket[key / (SOFT_KEY_OWNERS + 1) & (table->buckets - 1)];
 }
 
 static int draw(struct soft_regions *table, uint32_t *ret)
@@ -87,10 +88,15 @@ static int draw(struct soft_regions *table, uint32_t *ret)
 	return 0;
 }
 
+static bool same_but_owners(uint32_t a, uint32_t b)
+{
+	return (a | SOFT_KEY_OWNERS) == (b | SOFT_KEY_OWNERS);
+}
+
 static bool is_resting(const struct soft_regions *table, uint32_t key)
 {
 	for (size_t i = 0; i < SOFT_KEYS_RESTING; i++)
-		if (table->resting[i] == key)
+		if (table->resting[i] && same_but_owners(table->resting[i], key))
 			return true;
 	return false;
 }
@@ -103,7 +109,8 @@ static int choose_key(struct soft_regions *table, uint32_t *ret)
 
 		if (err)
 			return err;
-		if (key == 0 || soft_regions_find(table, key) || is_resting(table, key))
+		if (same_but_owners(key, 0) || soft_regions_of(table, key) ||
+		    is_resting(table, key))
 			continue;
 		*ret = key;
 		return 0;
@@ -124,7 +131,8 @@ static void grow(struct soft_regions *table)
 
 		while (region) {
 			struct soft_region *next = region->next;
-			struct soft_region **to = &bucket[region->key & (old * 2 - 1)];
+			struct soft_region **to =
+				&bucket[region->key / (SOFT_KEY_OWNERS + 1) & (old * 2 - 1)];
 
 			region->next = *to;
 			*to = region;
@@ -179,6 +187,15 @@ struct soft_region *soft_regions_find(const struct soft_regions *table, uint32_t
 	return region;
 }
 
+struct soft_region *soft_regions_of(const struct soft_regions *table, uint32_t key)
+{
+	struct soft_region *region = *bucket_of(table, key);
+
+	while (region && !same_but_owners(region->key, key))
+		region = region->next;
+	return region;
+}
+
 size_t soft_regions_count(const struct soft_regions *table)
 {
 	return table->count;
@@ -203,7 +220,7 @@ struct soft_region *soft_regions_check(const struct soft_regions *table, const v
 	struct soft_region *region = soft_regions_find(table, key);
 	uint64_t offset, end, va_end;
 
-	if (!region || region->pd != pd || (region->access & access) != access)
+	if (!region || region->window || region->pd != pd || (region->access & access) != access)
 		return NULL;
 	if (__builtin_add_overflow(va, len, &va_end) ||
 	    __builtin_sub_overflow(va, region->iova, &offset) ||

@@ -16,12 +16,17 @@
 
 enum { SOFT_KEYS_RESTING = 4096 };
 
+/* Bits of a key that two regions may not differ in alone: a memory window's owner chooses them. */
+#define SOFT_KEY_OWNERS 0xffu
+
 /* Numbers of verbs' IBV_ACCESS_*. */
 enum {
 	SOFT_ACCESS_LOCAL_WRITE = 1 << 0,
 	SOFT_ACCESS_REMOTE_WRITE = 1 << 1,
 	SOFT_ACCESS_REMOTE_READ = 1 << 2,
 	SOFT_ACCESS_REMOTE_ATOMIC = 1 << 3,
+	SOFT_ACCESS_MW_BIND = 1 << 4,
+	SOFT_ACCESS_ZERO_BASED = 1 << 5,
 };
 
 struct soft_region;
@@ -40,12 +45,14 @@ struct soft_region_ops {
 
 struct soft_region {
 	uint32_t key;
-	uint32_t access; /* SOFT_ACCESS_* */
-	const void *pd;	 /* identity of the protection domain, compared only */
-	uint64_t iova;	 /* address that keys are used with */
-	uint64_t length; /* bytes */
-	uint8_t *base;	 /* where iova lies for the processor, or NULL */
-	void *owner;	 /* the engine's user: the verbs object */
+	uint32_t access;	/* SOFT_ACCESS_* */
+	const void *pd;		/* identity of the protection domain, compared only */
+	uint64_t iova;		/* address that keys are used with */
+	uint64_t length;	/* bytes */
+	uint8_t *base;		/* where iova lies for the processor, or NULL */
+	void *owner;		/* the engine's user: the verbs object */
+	struct soft_mw *window; /* this is the key of a window (mw.h), no region; else NULL */
+	uint32_t windows;	/* bound to it: it must not go before them */
 	const struct soft_region_ops *ops;
 	struct soft_region *next; /* the table's */
 };
@@ -63,14 +70,16 @@ void soft_regions_remove(struct soft_regions *table, struct soft_region *region)
 
 /* NULL: no such key. */
 struct soft_region *soft_regions_find(const struct soft_regions *table, uint32_t key);
+/* The same, whatever the owner's bits are. */
+struct soft_region *soft_regions_of(const struct soft_regions *table, uint32_t key);
 size_t soft_regions_count(const struct soft_regions *table);
 /* Calls @each for all, in no order. */
 void soft_regions_each(const struct soft_regions *table, void (*each)(void *, struct soft_region *),
 		       void *arg);
 
 /*
- * The region that @key names, if it belongs to @pd, allows all of @access, and holds [va, va+len);
- * else NULL. Overflow of va+len is refused. @len 0 needs key, pd and access still.
+ * The region (no window) that @key names, if it belongs to @pd, allows all of @access, and holds
+ * [va, va+len); else NULL. Overflow of va+len is refused. @len 0 needs key, pd and access still.
  */
 struct soft_region *soft_regions_check(const struct soft_regions *table, const void *pd,
 				       uint32_t key, uint64_t va, uint64_t len, uint32_t access);

@@ -54,6 +54,7 @@ void soft_qp_done(struct soft_qp *qp)
 void soft_qp_reset(struct soft_qp *qp)
 {
 	qp->state = SOFT_QP_RESET;
+	soft_mw_release(&qp->windows);
 	soft_requester_reset(qp);
 	soft_responder_reset(qp);
 	if (qp->resp.rq == &qp->resp.own_rq)

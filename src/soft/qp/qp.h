@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 
 #include "base/clock.h"
-#include "soft/copy/region.h"
+#include "soft/copy/mw.h"
 #include "soft/link/path.h"
 #include "soft/qp/cq.h"
 #include "soft/qp/window.h"
@@ -171,6 +171,7 @@ struct soft_qp {
 	enum soft_qp_state state;
 	const void *pd;
 	struct soft_regions *regions;	   /* borrowed */
+	struct soft_mw_owner windows;	   /* of memory, bound through it */
 	struct soft_cq *send_cq, *recv_cq; /* borrowed */
 	struct soft_window *window;	   /* borrowed; set when the path is */
 	struct soft_counters *counters;	   /* borrowed: the port's */
@@ -199,7 +200,8 @@ int soft_qp_init(struct soft_qp *qp, const struct soft_qp_caps *caps,
 		 struct soft_recv_queue *shared_rq, bool signal_all);
 void soft_qp_done(struct soft_qp *qp);
 
-/* RESET: all queues emptied without completions, sequence state cleared. */
+/* RESET: all queues emptied without completions, sequence state cleared, windows of type 2 unbound.
+ */
 void soft_qp_reset(struct soft_qp *qp);
 /* Attributes are set by the caller before; these start what the new state starts. */
 void soft_qp_to_rtr(struct soft_qp *qp);

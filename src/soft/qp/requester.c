@@ -74,10 +74,9 @@ void soft_requester_go_back(struct soft_qp *qp)
 	req->send_wr = req->sq.retired;
 }
 
-void soft_requester_retire(struct soft_qp *qp)
+static void retire_one(struct soft_qp *qp, struct soft_send_wr *wr)
 {
 	struct soft_requester *req = &qp->req;
-	struct soft_send_wr *wr = soft_requester_head(qp);
 
 	req->sq.retired++;
 	soft_complete_send(qp, wr, SOFT_WC_SUCCESS);
@@ -85,6 +84,16 @@ void soft_requester_retire(struct soft_qp *qp)
 		req->tell_drained = false;
 		qp->ops->event(qp, SOFT_QP_EVENT_SQ_DRAINED);
 	}
+}
+
+void soft_requester_retire(struct soft_qp *qp)
+{
+	struct soft_send_wr *wr = soft_requester_head(qp);
+
+	do {
+		retire_one(qp, wr);
+		wr = soft_requester_live(qp) ? soft_requester_head(qp) : NULL;
+	} while (wr && soft_send_wr_is_local(wr) && !wr->error);
 }
 
 void soft_requester_fail(struct soft_qp *qp, unsigned int status)

@@ -58,12 +58,16 @@ static inline uint64_t soft_send_wr_cost(const struct soft_qp *qp, const struct 
 /* requester.c */
 /* Everything not acknowledged is to be sent again. */
 void soft_requester_go_back(struct soft_qp *qp);
-/* The oldest work request is through: completes it, frees its place. */
+/* The oldest work request is through, and those behind it that need no packet: completes them,
+ * frees their places. */
 void soft_requester_retire(struct soft_qp *qp);
 /* The oldest work request has failed with @status: it completes, the QP goes to ERR. */
 void soft_requester_fail(struct soft_qp *qp, unsigned int status);
 /* Fails when the oldest work request was found to be wrong on this side. */
 void soft_requester_settle(struct soft_qp *qp);
+
+/* requester_local.c: carries out a request that needs no packet; an enum soft_wc_status. */
+unsigned int soft_requester_local(struct soft_qp *qp, const struct soft_send_wr *wr);
 
 /* requester_timer.c */
 void soft_requester_arm(struct soft_qp *qp, pp_ns now); /* from now on, by what is under way */

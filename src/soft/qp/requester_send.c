@@ -65,6 +65,11 @@ static struct soft_send_wr *begin(struct soft_qp *qp)
 	wr = soft_send_queue_at(&req->sq, req->sq.started);
 	if ((wr->flags & SOFT_WR_FENCE) && req->reads_open)
 		return NULL;
+	if (soft_send_wr_is_local(wr)) {
+		wr->error = soft_requester_local(qp, wr);
+		req->sq.started++;
+		return wr;
+	}
 	wr->error = local_error(qp, wr);
 	wr->rc.first_psn = req->wr_psn;
 	wr->rc.num_psn = 1;
@@ -76,13 +81,25 @@ static struct soft_send_wr *begin(struct soft_qp *qp)
 	return wr;
 }
 
-/* The work request that the next packet is of; NULL: there is nothing to send. */
+/* The work request that the next packet is of; NULL: there is nothing to send. Those that need no
+ * packet are behind it when it is asked for. */
 static struct soft_send_wr *current(struct soft_qp *qp)
 {
 	struct soft_requester *req = &qp->req;
 
-	return req->send_wr == req->sq.started ? begin(qp)
-					       : soft_send_queue_at(&req->sq, req->send_wr);
+	for (;;) {
+		struct soft_send_wr *wr = req->send_wr == req->sq.started
+						  ? begin(qp)
+						  : soft_send_queue_at(&req->sq, req->send_wr);
+
+		if (!wr || wr->error || !soft_send_wr_is_local(wr))
+			return wr;
+		req->send_wr++;
+		if (soft_requester_head(qp) == wr)
+			soft_requester_retire(qp);
+		if (!soft_requester_live(qp))
+			return NULL;
+	}
 }
 
 enum may { MAY_SEND, MAY_AFTER_ANSWER, MAY_AFTER_OTHERS };

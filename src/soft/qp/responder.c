@@ -72,6 +72,12 @@ void soft_responder_refuse(struct soft_qp *qp, struct soft_refusal why, uint32_t
 
 	if (why.syndrome == SOFT_AETH_NAK_ACCESS)
 		qp->counters->resp_remote_access_errors++;
+	if (why.syndrome == SOFT_AETH_NOTHING) {
+		r->has_wr = false;
+		soft_complete_recv(qp, r->wr, why.status, NULL);
+		soft_qp_to_error(qp);
+		return;
+	}
 	r->closing = true;
 	r->nak = why.syndrome;
 	r->nak_psn = psn;

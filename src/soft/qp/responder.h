@@ -22,6 +22,10 @@ struct soft_refusal {
 	((struct soft_refusal){SOFT_AETH_NAK_OPERATION, SOFT_WC_LOC_QP_OP_ERR})
 #define SOFT_REFUSED_NOT_READY ((struct soft_refusal){SOFT_AETH_RNR, SOFT_WC_SUCCESS})
 
+/* 9.9.3 class J: nothing at all is said. */
+#define SOFT_AETH_NOTHING   0xff
+#define SOFT_REFUSED_UNSAID ((struct soft_refusal){SOFT_AETH_NOTHING, SOFT_WC_REM_INV_REQ_ERR})
+
 /* Longest message (9.7.4.1.4: a RETH may ask for up to 2^31 bytes). */
 #define SOFT_MESSAGE_MAX (UINT32_C(1) << 31)
 
@@ -40,6 +44,13 @@ void soft_answer_read_again(struct soft_qp *qp, const struct soft_packet *p);
 void soft_answer_atomic_again(struct soft_qp *qp, const struct soft_packet *p);
 /* Sends answers; true: stopped for the budget. */
 bool soft_answer_pump(struct soft_qp *qp, size_t *budget);
+
+/* As soft_regions_remote(), for the peer of @qp. */
+static inline struct soft_region *soft_responder_reach(const struct soft_qp *qp, uint32_t key,
+						       uint64_t *va, uint64_t len, uint32_t access)
+{
+	return soft_regions_remote(qp->regions, qp->pd, &qp->windows, key, va, len, access);
+}
 
 /* Packets that @bytes of a READ come in: at least one. */
 static inline uint32_t soft_answer_packets(const struct soft_qp *qp, uint32_t bytes)

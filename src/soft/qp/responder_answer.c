@@ -66,8 +66,10 @@ static struct soft_answer read_answer(const struct soft_qp *qp, const struct sof
 /* A READ of nothing needs no valid key. */
 static bool readable(const struct soft_qp *qp, const struct soft_packet *p)
 {
-	return p->length == 0 || soft_regions_check(qp->regions, qp->pd, p->rkey, p->va, p->length,
-						    SOFT_ACCESS_REMOTE_READ);
+	uint64_t va = p->va;
+
+	return p->length == 0 ||
+	       soft_responder_reach(qp, p->rkey, &va, p->length, SOFT_ACCESS_REMOTE_READ);
 }
 
 struct soft_refusal soft_answer_read(struct soft_qp *qp, const struct soft_packet *p)
@@ -97,10 +99,10 @@ static uint64_t execute_direct(uint64_t *at, const struct soft_packet *p)
 }
 
 /* Memory that the processor cannot reach: atomic among queue pairs of this process only. */
-static int execute_indirect(struct soft_region *region, const struct soft_packet *p,
-			    uint64_t *ret_original)
+static int execute_indirect(struct soft_region *region, uint64_t offset,
+			    const struct soft_packet *p, uint64_t *ret_original)
 {
-	uint64_t offset = p->va - region->iova, value, original;
+	uint64_t value, original;
 	int rc = region->ops->fetch(region, offset, &original, sizeof(original));
 
 	if (rc < 0)
@@ -124,20 +126,20 @@ struct soft_refusal soft_answer_atomic(struct soft_qp *qp, const struct soft_pac
 	struct soft_responder *r = &qp->resp;
 	struct soft_answer a = {.psn = p->psn, .left_psn = 1, .atomic = true};
 	struct soft_region *region;
+	uint64_t va = p->va;
 	void *at;
 
 	if (!room_for_new(qp) || p->va % 8)
 		return SOFT_REFUSED_INVALID;
-	region = soft_regions_check(qp->regions, qp->pd, p->rkey, p->va, 8,
-				    SOFT_ACCESS_REMOTE_ATOMIC);
+	region = soft_responder_reach(qp, p->rkey, &va, 8, SOFT_ACCESS_REMOTE_ATOMIC);
 	if (!region)
 		return SOFT_REFUSED_ACCESS;
-	at = soft_region_at(region, p->va);
+	at = soft_region_at(region, va);
 	if ((uintptr_t)at % 8) /* an address of its own choosing over memory at another one */
 		return SOFT_REFUSED_INVALID;
 	if (at)
 		a.va = execute_direct(at, p);
-	else if (execute_indirect(region, p, &a.va) < 0)
+	else if (execute_indirect(region, va - region->iova, p, &a.va) < 0)
 		return SOFT_REFUSED_OPERATION;
 	qp->counters->rx_atomic_requests++;
 	r->atomics[r->next_atomic].psn = p->psn;
@@ -249,16 +251,16 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 		.payload_bytes = bytes,
 	};
 	struct soft_region *region;
+	uint64_t va = a->va;
 
 	if (bytes) {
-		region = soft_regions_check(qp->regions, qp->pd, a->rkey, a->va, bytes,
-					    SOFT_ACCESS_REMOTE_READ);
+		region = soft_responder_reach(qp, a->rkey, &va, bytes, SOFT_ACCESS_REMOTE_READ);
 		if (!region)
 			return SOFT_REFUSED_ACCESS;
-		piece.iov_base = soft_region_at(region, a->va);
+		piece.iov_base = soft_region_at(region, va);
 		if (!piece.iov_base) {
 			if (bytes > sizeof(bounce) ||
-			    region->ops->fetch(region, a->va - region->iova, bounce, bytes) < 0)
+			    region->ops->fetch(region, va - region->iova, bounce, bytes) < 0)
 				return SOFT_REFUSED_OPERATION;
 			piece.iov_base = bounce;
 		}

@@ -22,6 +22,9 @@ static void complete(struct soft_qp *qp, const struct soft_packet *p, uint32_t o
 	if (soft_opcode_find(p->opcode)->flags & SOFT_HAS_IMM) {
 		rest.flags = SOFT_WC_WITH_IMM;
 		rest.imm_be = p->imm_be;
+	} else if (soft_opcode_find(p->opcode)->flags & SOFT_HAS_IETH) {
+		rest.flags = SOFT_WC_WITH_INV;
+		rest.imm_be = p->invalidate_rkey;
 	}
 	r->has_wr = false;
 	soft_complete_recv(qp, r->wr, SOFT_WC_SUCCESS, &rest);
@@ -46,13 +49,10 @@ struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_pack
 	if (status)
 		return (struct soft_refusal){SOFT_AETH_NAK_OPERATION, (uint8_t)status};
 	r->received += p->payload_bytes;
-	/*
-	 * A key of a registered region may not be invalidated by a peer (10.6.5, memory windows
-	 * only). Class J completes in error and is silent on the wire; the requester is told here,
-	 * or it would take its SEND for done.
-	 */
-	if (flags & SOFT_HAS_IETH)
-		return SOFT_REFUSED_INVALID;
+	/* Windows of type 2 that are bound through this queue pair only (10.6.5, 10.6.7). */
+	if (flags & SOFT_HAS_IETH &&
+	    !soft_mw_invalidate(qp->regions, &qp->windows, p->invalidate_rkey))
+		return SOFT_REFUSED_UNSAID;
 	if (flags & SOFT_IS_LAST)
 		complete(qp, p, SOFT_WC_RECV);
 	return SOFT_EXECUTED;
@@ -62,12 +62,13 @@ struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_pack
 static struct soft_refusal write_begins(struct soft_qp *qp, const struct soft_packet *p, bool last)
 {
 	struct soft_responder *r = &qp->resp;
+	uint64_t va = p->va;
 
 	if (p->length > SOFT_MESSAGE_MAX ||
 	    (last ? p->length != p->payload_bytes : p->length <= p->payload_bytes))
 		return SOFT_REFUSED_INVALID;
-	if (p->length && !soft_regions_check(qp->regions, qp->pd, p->rkey, p->va, p->length,
-					     SOFT_ACCESS_REMOTE_WRITE))
+	if (p->length &&
+	    !soft_responder_reach(qp, p->rkey, &va, p->length, SOFT_ACCESS_REMOTE_WRITE))
 		return SOFT_REFUSED_ACCESS;
 	r->write_va = p->va;
 	r->write_rkey = p->rkey;
@@ -80,18 +81,17 @@ static struct soft_refusal write_begins(struct soft_qp *qp, const struct soft_pa
 static struct soft_refusal place(struct soft_qp *qp, const struct soft_packet *p)
 {
 	struct soft_responder *r = &qp->resp;
-	struct soft_region *region =
-		soft_regions_check(qp->regions, qp->pd, r->write_rkey, r->write_va,
-				   p->payload_bytes, SOFT_ACCESS_REMOTE_WRITE);
+	uint64_t va = r->write_va;
+	struct soft_region *region = soft_responder_reach(qp, r->write_rkey, &va, p->payload_bytes,
+							  SOFT_ACCESS_REMOTE_WRITE);
 	uint8_t *to;
 
 	if (!region)
 		return SOFT_REFUSED_ACCESS;
-	to = soft_region_at(region, r->write_va);
+	to = soft_region_at(region, va);
 	if (to)
 		soft_copy_place(to, p->payload, p->payload_bytes);
-	else if (region->ops->store(region, r->write_va - region->iova, p->payload,
-				    p->payload_bytes) < 0)
+	else if (region->ops->store(region, va - region->iova, p->payload, p->payload_bytes) < 0)
 		return SOFT_REFUSED_OPERATION;
 	return SOFT_EXECUTED;
 }

@@ -46,6 +46,10 @@ static struct soft_send_wr *current(struct soft_qp *qp)
 	if (req->sq.started == req->sq.posted || qp->state != SOFT_QP_RTS)
 		return NULL;
 	wr = soft_send_queue_at(&req->sq, req->sq.started++);
+	if (soft_send_wr_is_local(wr)) {
+		wr->error = soft_requester_local(qp, wr);
+		return wr;
+	}
 	wr->error = local_error(qp, wr);
 	wr->rc.first_psn = req->wr_psn;
 	wr->rc.num_psn = wr->length ? (wr->length - 1) / qp->attr.mtu + 1 : 1;
@@ -118,7 +122,9 @@ bool soft_unreliable_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 
 		if (!wr)
 			return false;
-		if (!wr->error) {
+		if (soft_send_wr_is_local(wr) && !wr->error) {
+			soft_requester_retire(qp);
+		} else if (!wr->error) {
 			req->rnr_until = soft_window_pace(qp->window, now);
 			if (req->rnr_until)
 				return false;

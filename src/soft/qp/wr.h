@@ -64,10 +64,22 @@ struct soft_send_wr {
 			struct soft_path path; /* copied: the address handle may go away */
 			uint32_t remote_qpn, qkey;
 		} ud;
+		struct {
+			uint64_t start, length;
+			uint32_t window, lkey; /* keys when it was posted */
+			uint32_t access;
+			uint8_t key; /* low bits of the window's from then on */
+		} bind;
 	};
 	uint32_t error; /* enum ibv_wc_status found at the sending side, 0: none */
 			/* Followed by max_sge struct soft_sge, or the inline bytes. */
 };
+
+/* Is it carried out here, without a packet? */
+static inline bool soft_send_wr_is_local(const struct soft_send_wr *wr)
+{
+	return wr->opcode == SOFT_WR_BIND_WINDOW || wr->opcode == SOFT_WR_LOCAL_INVALIDATE;
+}
 
 struct soft_send_queue {
 	uint8_t *memory;
