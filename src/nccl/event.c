@@ -59,6 +59,15 @@ static void narrow(int *oldest, int *newest, int from, int to)
 		*newest = to;
 }
 
+static bool is_empty(const struct pp_nccl_format_set *set)
+{
+	uint64_t any = 0;
+
+	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++)
+		any |= set->bits[part];
+	return !any;
+}
+
 static void set_add(struct pp_nccl_format_set *set, size_t i)
 {
 	set->bits[i / 64] |= 1ULL << i % 64;
@@ -76,6 +85,16 @@ static size_t least_len(const char *pattern)
 			n += *pattern != '~' && *pattern != '*';
 	}
 	return n < PP_NCCL_LENGTHS ? n : PP_NCCL_LENGTHS - 1;
+}
+
+/* A text may begin with this byte, and the pattern fit. */
+static bool may_begin(const char *pattern, char c)
+{
+	bool digit = c >= '0' && c <= '9';
+
+	if (*pattern != '%')
+		return *pattern == '*' || c == *pattern;
+	return pattern[1] == 'u' ? digit : pattern[1] != 'i' || digit || c == '-';
 }
 
 /* The byte that must follow the head and blanks; NUL: any. */
@@ -99,7 +118,6 @@ static size_t head_put(struct pp_nccl_formats *f, struct pp_nccl_span head)
 	if (h == f->n_heads) {
 		assert(h < PP_NCCL_HEADS && head.len > 1);
 		f->heads[f->n_heads++] = head;
-		f->first[(unsigned char)head.at[0]] |= 1U << h;
 		f->second[(unsigned char)head.at[1]] |= 1U << h;
 	}
 	return h;
@@ -115,7 +133,7 @@ static void init_floating(struct pp_nccl_formats *f, size_t i)
 	set_add(&f->with_head[h], i);
 	for (size_t level = 0; level < PP_NCCL_LEVELS; level++)
 		if (strchr(FORMATS[i].levels, LEVELS[level]))
-			f->of_level[level] |= 1U << h;
+			f->first[level][(unsigned char)pattern[1]] |= 1U << h;
 	for (size_t c = 0; c < PP_NCCL_BYTES; c++)
 		if (!next || c == (unsigned char)next)
 			set_add(&f->behind[c], i);
@@ -128,15 +146,14 @@ void pp_nccl_formats_init(struct pp_nccl_formats *f)
 	*f = (struct pp_nccl_formats){0};
 	for (size_t i = 0; i < PP_ARRAY_LEN(FORMATS); i++) {
 		const char *pattern = FORMATS[i].pattern;
-		bool floats = *pattern == '*', open = floats || *pattern == '%';
 
-		if (floats)
+		if (*pattern == '*')
 			init_floating(f, i);
 		for (size_t level = 0; level < PP_NCCL_LEVELS; level++) {
 			if (!strchr(FORMATS[i].levels, LEVELS[level]))
 				continue;
 			for (size_t c = 0; c < PP_NCCL_BYTES; c++)
-				if (open || c == (unsigned char)*pattern)
+				if (may_begin(pattern, (char)c))
 					set_add(&f->begins[level][c], i);
 		}
 		for (size_t n = least_len(pattern); n < PP_NCCL_LENGTHS; n++)
@@ -167,6 +184,7 @@ static void try_rows(struct search *s, const struct pp_nccl_format_set *set, con
 {
 	struct pp_nccl_field field[PP_NCCL_FIELDS];
 	const char *failed = NULL, *pattern;
+	bool again;
 
 	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++) {
 		uint64_t rows = set->bits[part] & s->left.bits[part];
@@ -178,7 +196,11 @@ static void try_rows(struct search *s, const struct pp_nccl_format_set *set, con
 			/* alike up to where the row before failed: so does this one */
 			if (failed && !strncmp(pattern, failed, (size_t)(s->trial.seen - failed)))
 				continue;
-			if (pp_nccl_match_at(&s->trial, pattern, at, field)) {
+			/* alike up to the text that was looked for last: on from there */
+			again = failed && s->trial.mark &&
+				!strncmp(pattern, failed, (size_t)(s->trial.mark + 2 - failed));
+			if (again ? pp_nccl_match_again(&s->trial, failed, pattern, field)
+				  : pp_nccl_match_at(&s->trial, pattern, at, field)) {
 				found(s, i, field);
 				return;
 			}
@@ -202,26 +224,40 @@ static void try_head(struct search *s, size_t h, const char *at)
 	c = next < s->trial.end ? (unsigned char)*next : 0;
 	c = c < PP_NCCL_BYTES ? c : 0;
 	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++)
-		rows.bits[part] = f->with_head[h].bits[part] & f->behind[c].bits[part];
-	try_rows(s, &rows, at);
+		rows.bits[part] =
+			f->with_head[h].bits[part] & f->behind[c].bits[part] & s->left.bits[part];
+	if (!is_empty(&rows))
+		try_rows(s, &rows, at);
+}
+
+/* Two bytes are the same already; the others are few, and mostly unlike. */
+static bool stands_at(struct pp_nccl_span head, const char *at, const char *end)
+{
+	size_t i = 2;
+
+	if ((size_t)(end - at) < head.len)
+		return false;
+	while (i < head.len && at[i] == head.at[i])
+		i++;
+	return i == head.len;
 }
 
 /* One pass over the text for all heads of its level. */
 static void try_heads(struct search *s, const struct pp_nccl_line *line)
 {
 	const struct pp_nccl_formats *f = s->formats;
+	const uint32_t *first = f->first[line->level];
 	const char *end = s->trial.end;
-	uint32_t level = f->of_level[line->level];
 
-	for (const char *at = line->message.at; end - at > 1; at++) {
-		unsigned char a = (unsigned char)at[0], b = (unsigned char)at[1];
-		uint32_t heads = (a | b) < PP_NCCL_BYTES ? f->first[a] & f->second[b] & level : 0;
+	for (const char *at = line->message.at; at + 1 < end; at++) {
+		uint32_t heads = first[(unsigned char)*at];
 
-		for (; heads; heads &= heads - 1) {
+		if (!heads)
+			continue;
+		for (heads &= f->second[(unsigned char)at[1]]; heads; heads &= heads - 1) {
 			size_t h = (size_t)__builtin_ctz(heads);
 
-			if ((size_t)(end - at) >= f->heads[h].len &&
-			    !memcmp(at, f->heads[h].at, f->heads[h].len))
+			if (stands_at(f->heads[h], at, end))
 				try_head(s, h, at);
 		}
 	}
@@ -237,20 +273,20 @@ static size_t find_format(const struct pp_nccl_formats *f, const struct pp_nccl_
 			   .best = PP_ARRAY_LEN(FORMATS),
 			   .field = field};
 	size_t len = m.len < PP_NCCL_LENGTHS ? m.len : PP_NCCL_LENGTHS - 1;
-	struct pp_nccl_format_set anchored;
-	uint64_t floating = 0;
+	struct pp_nccl_format_set anchored, floating;
 
 	if (!m.len || (unsigned char)*m.at >= PP_NCCL_BYTES)
 		return s.best;
 	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++) {
 		s.left.bits[part] = f->begins[line->level][(unsigned char)*m.at].bits[part] &
 				    f->fits[len].bits[part];
-		anchored.bits[part] = ~f->floating.bits[part];
+		anchored.bits[part] = s.left.bits[part] & ~f->floating.bits[part];
 	}
-	try_rows(&s, &anchored, m.at);
+	if (!is_empty(&anchored))
+		try_rows(&s, &anchored, m.at);
 	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++)
-		floating |= s.left.bits[part] & f->floating.bits[part];
-	if (floating)
+		floating.bits[part] = s.left.bits[part] & f->floating.bits[part];
+	if (!is_empty(&floating))
 		try_heads(&s, line);
 	return s.best;
 }

@@ -102,10 +102,10 @@ struct pp_nccl_formats {
 	struct pp_nccl_span heads[PP_NCCL_HEADS];
 	size_t n_heads;
 	struct pp_nccl_format_set with_head[PP_NCCL_HEADS];
-	/* by a byte: heads that have it first or second, rows that it may follow after the head */
-	uint32_t first[PP_NCCL_BYTES], second[PP_NCCL_BYTES];
+	/* by a byte: heads of a level that have it first, heads that have it second */
+	uint32_t first[PP_NCCL_LEVELS][256], second[256];
+	/* rows that it may follow after the head */
 	struct pp_nccl_format_set behind[PP_NCCL_BYTES];
-	uint32_t of_level[PP_NCCL_LEVELS]; /* heads of its rows */
 };
 
 void pp_nccl_formats_init(struct pp_nccl_formats *f);

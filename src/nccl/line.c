@@ -23,8 +23,11 @@ static bool is_digit(char c)
 
 static bool is_host(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-	       c == '_' || c == '.';
+	static const bool host[256] = {['0' ... '9'] = true, ['a' ... 'z'] = true,
+				       ['A' ... 'Z'] = true, ['-'] = true,
+				       ['_'] = true,	     ['.'] = true};
+
+	return host[(unsigned char)c];
 }
 
 static const char *skip_blanks_back(const char *start, const char *at)
@@ -120,12 +123,18 @@ static const char *read_prefix(const char *start, const char *mark, enum pp_nccl
 
 const char *pp_nccl_line_find_word(const char *at, const char *end)
 {
-	while (at < end && (at = memchr(at, 'N', (size_t)(end - at)))) {
-		do { /* a run of N costs no call for each */
-			if (end - at >= 4 && !memcmp(at, "NCCL", 4))
-				return at;
-			at++;
-		} while (at < end && *at == 'N');
+	static const char word[] = "NCCL";
+	const size_t last = sizeof(word) - 2;
+	const char *p = at + last;
+
+	if ((size_t)(end - at) <= last)
+		return end;
+	while (p < end && (p = memchr(p, word[last], (size_t)(end - p)))) {
+		do { /* a run of L costs no call for each */
+			if (!memcmp(p - last, word, last))
+				return p - last;
+			p++;
+		} while (p < end && *p == word[last]);
 	}
 	return end;
 }

@@ -29,7 +29,7 @@ struct pp_nccl_line {
 	struct pp_nccl_span message;
 };
 
-/* Where the next "NCCL" begins in [at, end), or end. Faster than memmem(): N is rare in texts. */
+/* Where the next "NCCL" begins in [at, end), or end. Faster than memmem(): L is rare in texts. */
 const char *pp_nccl_line_find_word(const char *at, const char *end);
 
 /*

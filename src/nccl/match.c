@@ -5,18 +5,28 @@
 
 #include "base/banned.h"
 
+/* The byte of a piece that few texts have: a capital, else its first one that is no blank. */
+static size_t rare_byte(const char *piece, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (piece[i] >= 'A' && piece[i] <= 'Z')
+			return i;
+	return n > 1 && *piece == ' ';
+}
+
 /*
- * By its first byte that is no blank, which lines have few of; memmem() builds a table first, which
- * costs more than a look at all of a usual line.
+ * By a rare byte; memmem() builds a table first, which costs more than a look at all of a usual
+ * line.
  */
 static const char *find(struct pp_nccl_span s, const char *piece, size_t n)
 {
 	enum { USUAL = 256 };
-	size_t rare = n > 1 && *piece == ' ';
 	const char *at, *end;
+	size_t rare;
 
 	if (s.len < n || !s.len || s.len > USUAL)
 		return s.len > USUAL ? memmem(s.at, s.len, piece, n) : NULL;
+	rare = rare_byte(piece, n);
 	end = s.at + s.len - n + 1 + rare;
 	for (at = s.at + rare; at < end && (at = memchr(at, piece[rare], (size_t)(end - at))); at++)
 		if (at[n - 1 - rare] == piece[n - 1] && !memcmp(at - rare, piece, n))
@@ -159,21 +169,24 @@ static const char *behind_blanks(const char *at, const char *end)
 	return at;
 }
 
-bool pp_nccl_match_at(struct pp_nccl_trial *t, const char *pattern, const char *at,
-		      struct pp_nccl_field ret[PP_NCCL_FIELDS])
+/* The pattern from @p on, and its fields from @field on, against the text from @at on. */
+static bool match_on(struct pp_nccl_trial *t, const char *p, const char *at,
+		     struct pp_nccl_field ret[PP_NCCL_FIELDS], size_t field)
 {
-	const char *end = t->end, *p = pattern;
-	struct pp_nccl_field *field = ret;
+	const char *end = t->end;
 
-	t->seen = pattern;
-	t->never = false;
 	for (;; p++) {
 		for (; !is_special(*p) && at < end && *at == *p; p++)
 			at++;
 		if (*p == '*')
 			return true;
-		if (*p == '%' && field < ret + PP_NCCL_FIELDS) {
-			at = match_field(t, ++p, at, field++);
+		if (*p == '%' && field < PP_NCCL_FIELDS) {
+			if (p[1] == 's') {
+				t->mark = p;
+				t->mark_at = at;
+				t->mark_field = field;
+			}
+			at = match_field(t, ++p, at, &ret[field++]);
 			if (!at)
 				return false;
 		} else if (*p == '~' || (*p == ' ' && at < end && *at == ' ')) {
@@ -183,6 +196,25 @@ bool pp_nccl_match_at(struct pp_nccl_trial *t, const char *pattern, const char *
 			return !*p && at == end;
 		}
 	}
+}
+
+bool pp_nccl_match_at(struct pp_nccl_trial *t, const char *pattern, const char *at,
+		      struct pp_nccl_field ret[PP_NCCL_FIELDS])
+{
+	t->seen = pattern;
+	t->mark = NULL;
+	t->never = false;
+	return match_on(t, pattern, at, ret, 0);
+}
+
+bool pp_nccl_match_again(struct pp_nccl_trial *t, const char *failed, const char *pattern,
+			 struct pp_nccl_field ret[PP_NCCL_FIELDS])
+{
+	const char *p = pattern + (t->mark - failed);
+
+	t->seen = p;
+	t->never = false;
+	return match_on(t, p, t->mark_at, ret, t->mark_field);
 }
 
 struct pp_nccl_span pp_nccl_pattern_head(const char *pattern)

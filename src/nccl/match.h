@@ -35,6 +35,9 @@ struct pp_nccl_trial {
 	const char *from, *blank; /* there is no blank between these */
 	const char *seen;	  /* behind what decided in the pattern that did not fit */
 	bool never;		  /* nor does it fit further on in the text */
+	const char *mark;	  /* the last %s that was reached in the pattern; NULL none */
+	const char *mark_at;	  /* in the text */
+	size_t mark_field;
 };
 
 /*
@@ -43,6 +46,10 @@ struct pp_nccl_trial {
  */
 bool pp_nccl_match_at(struct pp_nccl_trial *t, const char *pattern, const char *at,
 		      struct pp_nccl_field ret[PP_NCCL_FIELDS]);
+
+/* Another pattern that is the same as @failed up to t->mark, %s included: on from there. */
+bool pp_nccl_match_again(struct pp_nccl_trial *t, const char *failed, const char *pattern,
+			 struct pp_nccl_field ret[PP_NCCL_FIELDS]);
 
 /* What must stand in a text for a pattern with * in front to fit; empty for others. */
 struct pp_nccl_span pp_nccl_pattern_head(const char *pattern);

@@ -51,18 +51,31 @@ static const char *behind_escape(const char *at, const char *end)
 	return at + 1;
 }
 
+/* Whether these are all printable ASCII. */
+typedef signed char block __attribute__((vector_size(16)));
+
+static bool is_plain(const char *at)
+{
+	uint64_t odd[2];
+	block b;
+
+	memcpy(&b, at, sizeof(b));
+	/* as signed numbers all others are below a blank, but for DEL */
+	b = (block)(b < 0x20) | (block)(b == 0x7f);
+	memcpy(odd, &b, sizeof(odd));
+	return !(odd[0] | odd[1]);
+}
+
 /* How many bytes from @at on are printable ASCII: nearly all of nearly every line. */
 static size_t plain_len(const char *at, const char *end)
 {
-	const uint64_t ones = 0x0101010101010101ULL, high = 0x80 * ones;
+	const ptrdiff_t step = sizeof(block);
 	const char *p = at;
-	uint64_t w;
 
-	for (; end - p >= 8; p += 8) {
-		memcpy(&w, p, sizeof(w));
-		if (((w - 0x20 * ones) | (w + ones) | w) & high)
-			break;
-	}
+	while (end - p >= step && is_plain(p))
+		p += step;
+	if (end - p < step && end - at >= step && is_plain(end - step))
+		return (size_t)(end - at);
 	while (p < end && *p >= 0x20 && *p < 0x7f)
 		p++;
 	return (size_t)(p - at);
@@ -137,8 +150,10 @@ static bool is_row(const char *at, const char *end)
 static bool is_head(const char *at, const char *end)
 {
 	enum { SHORTEST = 9 };
+	static const bool third[256] = {
+		[' '] = true, ['n'] = true, ['R'] = true, ['O'] = true, ['U'] = true, ['s'] = true};
 
-	return end - at > SHORTEST && at[1] == ' ' && memchr(" nROUs", at[2], 6) &&
+	return end - at > SHORTEST && at[1] == ' ' && third[(unsigned char)at[2]] &&
 	       !memchr(at, '\n', SHORTEST);
 }
 

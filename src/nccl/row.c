@@ -10,12 +10,16 @@ enum { HALF = 4, HALF_WITH_ITERATIONS = 8 };
 
 static bool is_number(struct pp_nccl_span s)
 {
-	bool digit = false;
+	enum { OTHER, PART, DIGIT };
+	static const unsigned char kinds[256] = {['0' ... '9'] = DIGIT, ['.'] = PART, ['+'] = PART,
+						 ['-'] = PART,		['e'] = PART, ['E'] = PART};
+	unsigned int digit = 0, kind;
 
 	for (size_t i = 0; i < s.len; i++) {
-		digit |= s.at[i] >= '0' && s.at[i] <= '9';
-		if (!strchr("0123456789.+-eE", s.at[i]))
+		kind = kinds[(unsigned char)s.at[i]];
+		if (kind == OTHER)
 			return false;
+		digit |= kind == DIGIT;
 	}
 	return digit;
 }
