@@ -5,7 +5,7 @@ BUILD ?= build
 MESON_ARGS ?=
 PEERPATH = $(BUILD)/src/cli/peerpath
 
-.PHONY: all deps build prove check clean install
+.PHONY: all deps build prove check clean install packages
 
 all: build
 
@@ -26,8 +26,14 @@ prove: build
 check: build
 	@python3 tools/run-tests.py $(BUILD)
 
+# Debian packages, and a tarball of the software device, in $(BUILD)-packages.
+packages: deps
+	@test -f $(BUILD)-packages/build.ninja || meson setup $(BUILD)-packages --prefix=/usr --buildtype=release -Dtests=false $(MESON_ARGS)
+	@ninja -C $(BUILD)-packages
+	@sh tools/package.sh $(BUILD)-packages $(BUILD)-packages/out
+
 install: build
 	@ninja -C $(BUILD) install
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) $(BUILD)-packages

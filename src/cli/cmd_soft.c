@@ -23,26 +23,29 @@
 #include "soft/config/config.h"
 #include "base/banned.h"
 
-/* The private directory with libibverbs.so.1: beside a program in its build tree, else where it is
- * installed. */
+/*
+ * The private directory with libibverbs.so.1: where it lies beside this program, in a build tree or
+ * below any prefix, else where it is installed.
+ */
 static int find_library(char *ret, size_t size)
 {
-	char self[PATH_MAX], *slash, file[PATH_MAX + 64];
+	static const char *const beside[] = {"../soft/lib", PEERPATH_SOFT_FROM_BIN};
+	char self[PATH_MAX], *slash, file[PATH_MAX + 128];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (n > 0) {
-		self[n] = '\0';
-		slash = strrchr(self, '/');
-		if (slash)
-			*slash = '\0';
-		(void)snprintf(file, sizeof(file), "%s/../soft/lib/libibverbs.so.1", self);
-		if (!access(file, R_OK)) {
-			(void)snprintf(file, sizeof(file), "%s/../soft/lib", self);
-			return realpath(file, self) &&
-					       (size_t)snprintf(ret, size, "%s", self) < size
-				       ? 0
-				       : -ENAMETOOLONG;
-		}
+	self[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && i < PP_ARRAY_LEN(beside); i++) {
+		char real[PATH_MAX];
+
+		(void)snprintf(file, sizeof(file), "%.*s/%s/libibverbs.so.1", (int)(slash - self),
+			       self, beside[i]);
+		if (access(file, R_OK))
+			continue;
+		*strrchr(file, '/') = '\0';
+		return realpath(file, real) && (size_t)snprintf(ret, size, "%s", real) < size
+			       ? 0
+			       : -ENAMETOOLONG;
 	}
 	(void)snprintf(file, sizeof(file), "%s/libibverbs.so.1", PEERPATH_SOFTDIR);
 	if (access(file, R_OK))

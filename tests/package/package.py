@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The packages that 'make packages' writes: dpkg reads them, they hold what they promise, and the
+software device runs from them without being installed.
+
+usage: package.py PROJECT-ROOT
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+LIMIT_S = 600
+failures = []
+
+
+def expect(good, *what):
+    if not good:
+        failures.append(" ".join(map(str, what)))
+
+
+def run(*argv, **kwargs):
+    return subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=LIMIT_S, **kwargs)
+
+
+def must(*argv, **kwargs):
+    done = run(*argv, **kwargs)
+    if done.returncode:
+        print(done.stdout[-2000:], done.stderr[-2000:])
+        raise subprocess.CalledProcessError(done.returncode, argv)
+    return done.stdout
+
+
+def runs(program, what):
+    """Two ends from this very place, in a network of their own."""
+    script = ('ip link set lo up; "$0" soft -- ibv_rc_pingpong -g 0 >/dev/null & '
+              'sleep 0.5; "$0" soft -- ibv_rc_pingpong -g 0 127.0.0.1 && '
+              'LD_DEBUG=libs "$0" soft -- ibv_devinfo 2>&1 >/dev/null | grep "calling init.*libibverbs.so.1"')
+    done = run("unshare", "-rn", "sh", "-c", f"ip link set lo up && {script}", program)
+    expect(done.returncode == 0 and "1000 iters" in done.stdout, what, done.stdout, done.stderr)
+    expect(str(program.parent.parent) in done.stdout.splitlines()[-1], what, "its own library", done.stdout)
+
+
+def main():
+    for tool in ("dpkg-deb", "dpkg-shlibdeps", "unshare", "ibv_rc_pingpong"):
+        if not shutil.which(tool):
+            print(f"skipped: no {tool}")
+            return 77
+    if run("unshare", "-rn", "true").returncode:
+        print("skipped: no network namespace of its own to be had (unshare -rn)")
+        return 77
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = pathlib.Path(tmp)
+        must("meson", "setup", tmp / "build", ROOT, "--prefix=/usr", "-Dtests=false")
+        must("ninja", "-C", tmp / "build")
+        must("sh", ROOT / "tools/package.sh", tmp / "build", tmp / "out")
+        debs = {p.name.split("_")[0]: p for p in (tmp / "out").glob("*.deb")}
+        expect(set(debs) == {"peerpath", "peerpath-soft"}, debs)
+        root = tmp / "root"
+        for name, deb in debs.items():
+            fields = dict(line.split(": ", 1) for line in must("dpkg-deb", "-f", deb).splitlines())
+            expect("libc6 (>= " in fields["Depends"], name, fields)
+            expect(("libjansson4" in fields["Depends"]) == (name == "peerpath"), name, fields)
+            must("dpkg-deb", "-x", deb, root)
+        expect(f"peerpath (= {fields['Version']})" in must("dpkg-deb", "-f", debs["peerpath-soft"], "Depends"))
+        for path in ("bin/peerpath", "share/peerpath/rules", "share/doc/peerpath-soft/soft.md",
+                     "share/doc/peerpath-soft/examples/soft-github-workflow.yml", "share/man/man1/peerpath-soft.1.gz"):
+            expect((root / "usr" / path).exists(), path)
+        runs(root / "usr/bin/peerpath", "unpacked packages")
+        tarball, = (tmp / "out").glob("*.tar.gz")
+        with tarfile.open(tarball) as tar:
+            names = tar.getnames()
+            top = names[0]
+            expect(all(n == top or n.startswith(top + "/") for n in names), names)
+            expect({m.uid for m in tar} == {0}, "owners")
+            tar.extractall(tmp / "tar")
+        runs(tmp / "tar" / top / "bin/peerpath", "tarball")
+    for failure in failures:
+        print("FAILED:", failure)
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    sys.exit(main())
