@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peerpath soft: runs a program on the software RDMA device, and shows what such programs hold.
+ * peerpath soft: runs a program on the software RDMA device, shows what such programs hold, and
+ * lets things go wrong for them.
  *
  * Running is an exec: the program finds the device's libibverbs before any other, and keeps its
  * process, signals, terminal and exit status.
@@ -16,6 +17,7 @@
 #include "base/near.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
+#include "cli/soft_fault.h"
 #include "cli/soft_preload.h"
 #include "cli/soft_program.h"
 #include "cli/soft_show.h"
@@ -152,47 +154,70 @@ static int run(const struct pp_args *args)
 	free(argv);
 	near = PP_NEAR(n == 1 ? pp_args_operand(args, 0) : "");
 	pp_near_offer(&near, "show");
+	pp_near_offer(&near, "fault");
 	/* As a shell says it: 127 not found, 126 found and not run. */
 	return pp_complain(args, r == ENOENT ? 127 : 126, "'%s': %s%s", pp_args_operand(args, 0),
 			   pp_soft_program_why(pp_args_operand(args, 0), r, why, sizeof(why)),
-			   r == ENOENT && near.best ? ", did you mean 'show'?" : "");
+			   r != ENOENT || !near.best	? ""
+			   : !strcmp(near.best, "show") ? ", did you mean 'show'?"
+							: ", did you mean 'fault'?");
 }
 
+static const char show_word[] = "show", fault_word[] = "fault";
+
 /* An option that would say nothing is refused, as everywhere. */
-static int check(const struct pp_args *args, bool show)
+static const struct {
+	const char *option;
+	bool run, show, fault;
+} heeded[] = {
+	{"config", .run = true},
+	{"sysfs", .run = true},
+	{"beside", .run = true},
+	{"replay", .run = true},
+	{"all", .show = true},
+	{"pid", .fault = true},
+	{"device", .fault = true},
+	{"json", .show = true, .fault = true},
+	{"color", .show = true, .fault = true},
+};
+
+static int check(const struct pp_args *args, bool show, bool fault)
 {
-	static const char *const of_run[] = {"config", "sysfs", "beside", "replay"};
-	static const char *const of_show[] = {"all", "json", "color"};
+	static const char *const of_sysfs[] = {"beside", "replay"};
 
 	if (show && pp_args_operands(args) > 1)
 		return pp_complain(args, PP_EXIT_USAGE,
 				   "unexpected operand '%s' of show; a program of that name is run "
 				   "by its path, as -- ./show",
 				   pp_args_operand(args, 1));
-	for (size_t i = 0; i < PP_ARRAY_LEN(of_run) && show; i++)
-		if (pp_args_has(args, of_run[i]))
-			return pp_complain(args, PP_EXIT_USAGE,
-					   "show takes no --%s: it asks programs that run",
-					   of_run[i]);
-	for (size_t i = 2; i < PP_ARRAY_LEN(of_run); i++)
-		if (pp_args_has(args, of_run[i]) && !pp_args_has(args, "sysfs"))
+	for (size_t i = 0; i < PP_ARRAY_LEN(of_sysfs); i++)
+		if (pp_args_has(args, of_sysfs[i]) && !pp_args_has(args, "sysfs"))
 			return pp_complain(args, PP_EXIT_USAGE, "--%s goes with --sysfs DIR",
-					   of_run[i]);
-	for (size_t i = 0; i < PP_ARRAY_LEN(of_show) && !show; i++)
-		if (pp_args_has(args, of_show[i]))
-			return pp_complain(
-				args, PP_EXIT_USAGE,
-				"--%s belongs to 'show'; options of the command follow it",
-				of_show[i]);
+					   of_sysfs[i]);
+	for (size_t i = 0; i < PP_ARRAY_LEN(heeded); i++) {
+		const char *name = heeded[i].option;
+		bool ok = show ? heeded[i].show : fault ? heeded[i].fault : heeded[i].run;
+
+		if (ok || !pp_args_has(args, name))
+			continue;
+		if (heeded[i].run)
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "%s takes no --%s: it asks programs that run",
+					   show ? show_word : fault_word, name);
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "--%s belongs to '%s'; options of a command follow it", name,
+				   heeded[i].show && !show ? show_word : fault_word);
+	}
 	return 0;
 }
 
 int pp_cmd_soft(const struct pp_args *args)
 {
-	bool show = !strcmp(pp_args_operand(args, 0), "show");
-	int r = check(args, show);
+	bool show = !strcmp(pp_args_operand(args, 0), show_word);
+	bool fault = !strcmp(pp_args_operand(args, 0), fault_word);
+	int r = check(args, show, fault);
 
 	if (r)
 		return r;
-	return show ? pp_soft_show(args) : run(args);
+	return show ? pp_soft_show(args) : fault ? pp_soft_fault(args) : run(args);
 }

@@ -6,17 +6,16 @@
 #include "cli/soft_show.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "cli/session.h"
+#include "cli/soft_ask.h"
 #include "soft/engine/show.h"
 #include "soft/link/slot.h"
 #include "base/banned.h"
 
-enum { ANSWER_MS = 1000, ROWS_SHOWN = 32, TEXT_WIDTH = 80 };
+enum { ROWS_SHOWN = 32, TEXT_WIDTH = 80 };
 
 struct shown {
 	struct pp_out *out;
@@ -24,18 +23,6 @@ struct shown {
 	json_t *silent; /* who is there and said nothing: slot, reason */
 	bool all;
 };
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "-";
-}
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
 
 /* Sum of the numbers of an object: its counters together. */
 static json_int_t sum_of(const json_t *object)
@@ -71,11 +58,11 @@ static void device_row(struct shown *s, const json_t *process, const json_t *dev
 	char addresses[1024];
 
 	join(json_object_get(device, "gids"), addresses, sizeof(addresses));
-	pp_out_cellf(s->out, "%lld", (long long)number_of(process, "pid"));
-	pp_out_cell(s->out, text_of(process, "program"));
-	pp_out_cell(s->out, text_of(device, "name"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(process, "pid"));
+	pp_out_cell(s->out, pp_soft_text(process, "program"));
+	pp_out_cell(s->out, pp_soft_text(device, "name"));
 	pp_out_cell(s->out, addresses);
-	pp_out_cellf(s->out, "%lld", (long long)number_of(device, "mtu_bytes"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(device, "mtu_bytes"));
 	pp_out_cellf(s->out, "%zu", json_array_size(json_object_get(device, "queue_pairs")));
 	pp_out_cellf(s->out, "%zu", json_array_size(json_object_get(device, "memory_regions")));
 }
@@ -85,11 +72,11 @@ static void traffic_row(struct shown *s, const json_t *process, const json_t *de
 	const json_t *traffic = json_object_get(device, "traffic");
 	const json_t *counters = json_object_get(device, "counters");
 
-	pp_out_cellf(s->out, "%lld", (long long)number_of(process, "pid"));
-	pp_out_cell(s->out, text_of(device, "name"));
-	pp_out_cellf(s->out, "%lld", (long long)number_of(traffic, "sent_packets"));
-	pp_out_cellf(s->out, "%lld", (long long)number_of(traffic, "received_packets"));
-	pp_out_cellf(s->out, "%lld", (long long)number_of(counters, "retransmitted_packets"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(process, "pid"));
+	pp_out_cell(s->out, pp_soft_text(device, "name"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(traffic, "sent_packets"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(traffic, "received_packets"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(counters, "retransmitted_packets"));
 	pp_out_cellf(s->out, "%lld", (long long)sum_of(json_object_get(device, "drops")));
 }
 
@@ -127,17 +114,18 @@ static void devices_tables(struct shown *s)
 
 static void queue_pair_row(struct shown *s, const json_t *process, const json_t *qp)
 {
-	pp_out_cellf(s->out, "%lld", (long long)number_of(process, "pid"));
-	pp_out_cellf(s->out, "0x%06llx", (unsigned long long)number_of(qp, "qpn"));
-	pp_out_cell(s->out, text_of(qp, "type"));
-	pp_out_cell(s->out, text_of(qp, "state"));
-	pp_out_cell(s->out, text_of(qp, "remote"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(process, "pid"));
+	pp_out_cellf(s->out, "0x%06llx", (unsigned long long)pp_soft_number(qp, "qpn"));
+	pp_out_cell(s->out, pp_soft_text(qp, "type"));
+	pp_out_cell(s->out, pp_soft_text(qp, "state"));
+	pp_out_cell(s->out, pp_soft_text(qp, "remote"));
 	if (json_object_get(qp, "remote_qpn"))
-		pp_out_cellf(s->out, "0x%06llx", (unsigned long long)number_of(qp, "remote_qpn"));
+		pp_out_cellf(s->out, "0x%06llx",
+			     (unsigned long long)pp_soft_number(qp, "remote_qpn"));
 	else
 		pp_out_cell(s->out, "-");
-	pp_out_cellf(s->out, "%lld", (long long)number_of(qp, "send_open"));
-	pp_out_cellf(s->out, "%lld", (long long)number_of(qp, "recv_posted"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(qp, "send_open"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(qp, "recv_posted"));
 }
 
 static void queue_pairs_table(struct shown *s)
@@ -161,6 +149,38 @@ static void queue_pairs_table(struct shown *s)
 		pp_out_para(s->out, 0, "%zu more; --all shows them.", rows - ROWS_SHOWN);
 }
 
+static void begin_faults(struct shown *s)
+{
+	static const struct pp_out_column columns[] = {
+		{NULL, "PID", false},	  {NULL, "DEVICE", true}, {NULL, "FAULT", true},
+		{NULL, "MATCHED", false}, {NULL, "FIRED", false},
+	};
+
+	pp_out_heading(s->out, "Faults");
+	pp_out_table(s->out, NULL, columns, PP_ARRAY_LEN(columns));
+}
+
+static unsigned int faults_rows(struct shown *s)
+{
+	size_t i, j, k;
+	json_t *process, *device, *fault;
+	unsigned int rows = 0;
+
+	json_array_foreach(s->processes, i, process)
+		json_array_foreach(json_object_get(process, "devices"), j, device)
+			json_array_foreach(json_object_get(device, "faults"), k, fault)
+	{
+		if (rows++ == 0)
+			begin_faults(s);
+		pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(process, "pid"));
+		pp_out_cell(s->out, pp_soft_text(device, "name"));
+		pp_out_cell(s->out, pp_soft_text(fault, "fault"));
+		pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(fault, "seen"));
+		pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(fault, "fired"));
+	}
+	return rows;
+}
+
 static void show_text(struct shown *s)
 {
 	size_t silent = json_array_size(s->silent);
@@ -177,6 +197,8 @@ static void show_text(struct shown *s)
 			    "device. Start one: peerpath soft -- ibv_devinfo");
 	else {
 		devices_tables(s);
+		if (faults_rows(s))
+			pp_out_table_end(s->out);
 		pp_out_heading(s->out, "Queue pairs");
 		queue_pairs_table(s);
 	}
@@ -218,24 +240,9 @@ static void copy_json(struct pp_json *j, const char *key, const json_t *value)
 	}
 }
 
-/* What one process said, if it is what such a process says. */
-static json_t *parse(const struct pp_buf *answer)
-{
-	json_t *process =
-		json_loadb(pp_buf_text(answer), answer->len, JSON_REJECT_DUPLICATES, NULL);
-
-	if (process && json_is_object(process) &&
-	    json_is_array(json_object_get(process, "devices")))
-		return process;
-	json_decref(process);
-	return NULL;
-}
-
 static int note_silent(const struct pp_args *args, struct shown *s, unsigned int slot, int error)
 {
-	const char *why = error == -EACCES	? "it is another user's"
-			  : error == -ETIMEDOUT ? "nothing came within a second; is it stopped?"
-						: strerror(error ? -error : EPROTO);
+	const char *why = pp_soft_ask_why(error);
 
 	(void)pp_complain(args, 0, "the process in slot %u does not answer: %s", slot, why);
 	return json_array_append_new(s->silent,
@@ -245,19 +252,13 @@ static int note_silent(const struct pp_args *args, struct shown *s, unsigned int
 static int ask_all(const struct pp_args *args, struct shown *s)
 {
 	for (unsigned int slot = 0; slot < SOFT_SLOTS; slot++) {
-		struct pp_buf PP_AUTO_BUF answer = PP_BUF(SOFT_SHOW_MAX);
-		int r = soft_show_ask(slot, ANSWER_MS, &answer);
-		json_t *process;
+		json_t *process = NULL;
+		int r = pp_soft_ask(slot, SOFT_SHOW_REQUEST, "devices", &process);
 
-		if (r == -ECONNREFUSED || r == -ENOENT)
+		if (r == -ENOENT)
 			continue;
-		process = r ? NULL : parse(&answer);
-		if (!process) {
-			if (note_silent(args, s, slot, r))
-				return -ENOMEM;
-			continue;
-		}
-		if (json_array_append_new(s->processes, process))
+		if (r ? note_silent(args, s, slot, r)
+		      : json_array_append_new(s->processes, process))
 			return -ENOMEM;
 	}
 	return 0;

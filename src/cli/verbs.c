@@ -102,6 +102,8 @@ static const struct pp_option soft_options[] = {
 	{"beside", 0, "BDF,...", "--sysfs: the i-th device beside the i-th PCI function", NULL},
 	{"replay", 0, "PATH", "--sysfs: of the machine that PATH has recorded", NULL},
 	{"all", 'a', NULL, "show: every queue pair, not the first 32", NULL},
+	{"pid", 'p', "PID", "fault: of this process alone", NULL},
+	{"device", 'd', "NAME", "fault: of this device alone", NULL},
 	{NULL},
 };
 
@@ -155,15 +157,17 @@ const struct pp_verb pp_verbs[] = {
 	 "0 nothing or only harmless lines found, 1 a known problem found, 2 not "
 	 "known: no rule fits, or lines that read like errors are not explained",
 	 explain_options, pp_common_options, NULL, 0, 4096, pp_cmd_explain},
-	{"soft", "show | -- CMD [ARG]...", "a software RDMA device for any verbs program",
+	{"soft", "show | fault [SPEC...] | -- CMD [ARG]...",
+	 "a software RDMA device for any verbs program",
 	 "Runs CMD on a RoCE v2 device in software: no NIC, no kernel module, no root. CMD finds\n"
 	 "the device's libibverbs before any other. show lists what running programs hold: "
 	 "devices,\n"
-	 "queue pairs, registered memory, counters. What runs there is simulated: it proves "
-	 "nothing\n"
-	 "about hardware.",
-	 "CMD's own, 126 CMD cannot be run, 127 no CMD; show: 0 shown", soft_options,
-	 pp_output_options, NULL, 1, UINT_MAX, pp_cmd_soft},
+	 "queue pairs, registered memory, counters. fault lets things go wrong for them, as\n"
+	 "reg_mr=ENOMEM@3 or loss=1%; fault list, fault clear. What runs there is simulated: it\n"
+	 "proves nothing about hardware.",
+	 "CMD's own, 126 CMD cannot be run, 127 no CMD; show: 0 shown; fault: 0 changed or "
+	 "listed, 1 a process did not change, 2 no process to change",
+	 soft_options, pp_output_options, NULL, 1, UINT_MAX, pp_cmd_soft},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.",
 	 "0 printed", NULL, pp_help_options, NULL, 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", "0 printed", NULL, pp_help_options,

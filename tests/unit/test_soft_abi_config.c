@@ -94,8 +94,8 @@ static void test_all_changes_default(void **state)
 	assert_int_equal(config.num_devices, 4);
 	for (unsigned int i = 0; i < config.num_devices; i++) {
 		assert_int_equal(config.devices[i].vendor_part_id, 4119);
-		assert_int_equal(config.devices[i].faults.loss_ppm, 100);
-		assert_int_equal(config.devices[i].faults.seed, 7);
+		assert_int_equal(config.devices[i].plan.loss_ppm, 100);
+		assert_int_equal(config.devices[i].plan.seed, 7);
 	}
 }
 

@@ -14,9 +14,12 @@
 
 enum { DRAWS = 1000000, PACKETS = 2000, WAIT_MS = 200 };
 
+static const struct soft_gid nobody;
+static const struct soft_fault_packet any_packet = {.src = &nobody, .dst = &nobody};
+
 /*
  * The first five of seed 1234567 as the reference implementation prints them; each fate takes
- * three.
+ * five.
  */
 static void test_generator(void **state)
 {
@@ -26,7 +29,7 @@ static void test_generator(void **state)
 
 	soft_fault_init(&fault, &plan);
 	assert_false(soft_fault_active(&fault));
-	fate = soft_fault_draw(&fault);
+	fate = soft_fault_draw(&fault, &any_packet);
 	assert_int_equal(fate.corrupt_bit, (uint32_t)9817491932198370423u);
 	assert_int_equal(fate.behind, 1 + (9817491932198370423u >> 32) * 3 / 4294967296u);
 }
@@ -39,14 +42,14 @@ static void test_edges_of_a_rate(void **state)
 
 	soft_fault_init(&fault, &plan);
 	assert_true(soft_fault_active(&fault));
-	assert_false(soft_fault_draw(&fault).lost);
+	assert_false(soft_fault_draw(&fault, &any_packet).lost);
 	plan.loss_ppm++;
 	soft_fault_init(&fault, &plan);
-	assert_true(soft_fault_draw(&fault).lost);
+	assert_true(soft_fault_draw(&fault, &any_packet).lost);
 	plan.loss_ppm = 1000000;
 	soft_fault_init(&fault, &plan);
 	for (int i = 0; i < 1000; i++)
-		assert_true(soft_fault_draw(&fault).lost);
+		assert_true(soft_fault_draw(&fault, &any_packet).lost);
 }
 
 /* Five standard deviations of a binomial distribution: one run in two million fails by chance, and
@@ -72,7 +75,7 @@ static void test_rates(void **state)
 
 	soft_fault_init(&fault, &plan);
 	for (int i = 0; i < DRAWS; i++) {
-		struct soft_fault_fate fate = soft_fault_draw(&fault);
+		struct soft_fault_fate fate = soft_fault_draw(&fault, &any_packet);
 
 		if (fate.lost) {
 			assert_false(fate.duplicated || fate.reordered || fate.corrupted);
@@ -105,8 +108,10 @@ static void test_same_seed_same_fates(void **state)
 	plan = (struct soft_fault_plan){.seed = 7, .loss_ppm = 200000};
 	soft_fault_init(&d, &plan);
 	for (int i = 0; i < 1000; i++) {
-		struct soft_fault_fate x = soft_fault_draw(&a), y = soft_fault_draw(&b);
-		struct soft_fault_fate z = soft_fault_draw(&c), w = soft_fault_draw(&d);
+		struct soft_fault_fate x = soft_fault_draw(&a, &any_packet),
+				       y = soft_fault_draw(&b, &any_packet);
+		struct soft_fault_fate z = soft_fault_draw(&c, &any_packet),
+				       w = soft_fault_draw(&d, &any_packet);
 
 		assert_true(x.lost == y.lost && x.reordered == y.reordered &&
 			    x.corrupted == y.corrupted && x.behind == y.behind &&

@@ -52,11 +52,15 @@ static void *answer(void *arg)
 			   .msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	int caller = accept(a->listener, NULL, NULL);
+	char request[4];
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &a->given, sizeof(int));
+	/* It says what it wants first. */
+	assert_int_equal(recv(caller, request, sizeof(request), MSG_WAITALL), sizeof(request));
+	assert_memory_equal(request, "show", sizeof(request));
 	(void)!sendmsg(caller, &m, MSG_NOSIGNAL);
 	close(caller);
 	return NULL;
@@ -70,7 +74,7 @@ static int asked(int given, struct pp_buf *ret)
 
 	assert_true(given >= 0);
 	assert_int_equal(pthread_create(&thread, NULL, answer, &a), 0);
-	rc = soft_show_ask(SLOT, PATIENCE_MS, ret);
+	rc = soft_show_ask(SLOT, SOFT_SHOW_REQUEST, PATIENCE_MS, ret);
 	pthread_join(thread, NULL);
 	close(a.listener);
 	close(given);

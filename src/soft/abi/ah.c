@@ -17,13 +17,13 @@ int soft_ah_check(const struct soft_device *d, const struct ibv_ah_attr *attr)
 {
 	static const struct soft_gid none;
 	const struct soft_gid *dst = (const struct soft_gid *)attr->grh.dgid.raw;
+	const struct soft_gid *src = soft_device_gid(d, attr->grh.sgid_index);
 
 	/* RoCE has no other address than the GID. */
-	if (!attr->is_global || attr->port_num != 1 || attr->grh.sgid_index >= d->config.num_gids ||
-	    soft_gid_equal(dst, &none))
+	if (!attr->is_global || attr->port_num != 1 || !src || soft_gid_equal(dst, &none))
 		return -EINVAL;
 	/* Both ends speak one IP. Multicast is not served. */
-	if (soft_gid_is_ipv4(dst) != soft_gid_is_ipv4(&d->config.gids[attr->grh.sgid_index].gid))
+	if (soft_gid_is_ipv4(dst) != soft_gid_is_ipv4(src))
 		return -EINVAL;
 	if (dst->raw[0] == 0xff || (soft_gid_is_ipv4(dst) && dst->raw[12] >> 4 == 0xe))
 		return -EINVAL;
@@ -34,8 +34,11 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct soft_context *c = soft_context_of(pd->context);
 	struct soft_ah_object *ah;
-	int r = soft_ah_check(c->device, attr);
+	const struct soft_gid *src = soft_device_gid(c->device, attr->grh.sgid_index);
+	int r = -soft_device_fault(c->device, SOFT_FAULT_CREATE_AH);
 
+	if (!r)
+		r = src ? soft_ah_check(c->device, attr) : -EINVAL;
 	if (r)
 		return soft_fail(-r);
 	ah = calloc(1, sizeof(*ah));
@@ -44,7 +47,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	ah->ibv = (struct ibv_ah){.context = pd->context, .pd = pd};
 	ah->ibv.handle = ah->object.handle;
 	ah->attr = *attr;
-	ah->src = c->device->config.gids[attr->grh.sgid_index].gid;
+	ah->src = *src;
 	memcpy(ah->dst.raw, attr->grh.dgid.raw, sizeof(ah->dst.raw));
 	r = soft_object_enter(c, &ah->object, SOFT_KIND_AH, c->device->config.limits.max_ah);
 	if (r) {
@@ -74,6 +77,8 @@ int ibv_destroy_ah(struct ibv_ah *ibv)
 
 	if (soft_context_inherited(soft_context_of(ibv->context)))
 		return 0;
+	if (soft_context_gone(soft_context_of(ibv->context)))
+		return EIO;
 	if (soft_object_leave(soft_context_of(ibv->context), &ah->object))
 		return EBUSY;
 	ah_free(ah);
@@ -138,7 +143,9 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 	}
 	ends_of(grh, &src, &dst, &attr->grh.traffic_class, &attr->grh.flow_label);
 	for (unsigned int i = 0; i < d->config.num_gids; i++) {
-		if (memcmp(d->config.gids[i].gid.raw, dst.raw, sizeof(dst.raw)))
+		const struct soft_gid *gid = soft_device_gid(d, i);
+
+		if (!gid || memcmp(gid->raw, dst.raw, sizeof(dst.raw)))
 			continue;
 		attr->is_global = 1;
 		attr->grh.dgid = src;

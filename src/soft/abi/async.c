@@ -26,6 +26,12 @@ static bool about_qp(enum ibv_event_type type)
 	       type == IBV_EVENT_QP_LAST_WQE_REACHED;
 }
 
+static bool about_port(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR ||
+	       type == IBV_EVENT_GID_CHANGE;
+}
+
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct soft_context *c = soft_context_of(context);
@@ -42,7 +48,10 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 		return -1;
 	}
 	event->event_type = type;
-	event->element.qp = s->element; /* of whatever kind */
+	if (about_port(event->event_type))
+		event->element.port_num = 1;
+	else
+		event->element.qp = s->element; /* of whatever kind */
 	return 0;
 }
 

@@ -57,6 +57,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 
 	if (soft_context_inherited(c))
 		return 0;
+	if (soft_context_gone(c))
+		return EIO;
 	/* refcnt is the client's to see, and counts completion queues. */
 	if (soft_object_leave(c, &ch->object))
 		return EBUSY;

@@ -79,6 +79,7 @@ static void context_free(struct soft_context *c)
 {
 	bool inherited = c->engine && soft_context_inherited(c);
 
+	soft_device_delist(c->device, c);
 	if (c->attach)
 		soft_device_detach(c->device, c->attach);
 	if (c->engine)
@@ -90,6 +91,11 @@ static void context_free(struct soft_context *c)
 	if (inherited) {
 		soft_events_abandon(c->async);
 	} else {
+		/* Who sleeps on them goes on to do so. */
+		if (c->async) {
+			(void)soft_events_forget(c->async, &c->port_events);
+			(void)soft_events_forget(c->async, &c->device_events);
+		}
 		soft_events_unref(c->async);
 		pthread_mutex_destroy(&c->verbs.context.mutex);
 		pthread_mutex_destroy(&c->lock);
@@ -106,6 +112,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 
 	if (!device || !soft_device_known(d))
 		return soft_fail(ENODEV);
+	r = soft_device_fault(d, SOFT_FAULT_OPEN_DEVICE);
+	if (r)
+		return soft_fail(r);
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return soft_fail(ENOMEM);
@@ -135,6 +144,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 		context_free(c);
 		return soft_fail(-r);
 	}
+	soft_engine_on_request(c->engine, soft_fault_process);
+	soft_device_enlist(d, c);
 	return &c->verbs.context;
 }
 

@@ -27,6 +27,9 @@ static void overflow(struct soft_cq *queue)
 {
 	struct soft_cq_object *cq = queue->owner;
 
+	if (queue->room < queue->capacity)
+		soft_device_count_fault(soft_context_of(cq->ibv.context)->device,
+					SOFT_FAULT_CQ_DEPTH);
 	soft_events_raise(soft_context_of(cq->ibv.context)->async, &cq->async, IBV_EVENT_CQ_ERR);
 }
 
@@ -63,6 +66,9 @@ static struct soft_cq_object *cq_new(struct ibv_context *context, uint32_t cqe, 
 	struct soft_cq_object *cq;
 	int r;
 
+	*ret_error = soft_device_fault(c->device, SOFT_FAULT_CREATE_CQ);
+	if (*ret_error)
+		return NULL;
 	if (!cqe || cqe > limits->max_cqe || (channel && channel->context != context)) {
 		*ret_error = EINVAL;
 		return NULL;
@@ -93,6 +99,8 @@ static struct soft_cq_object *cq_new(struct ibv_context *context, uint32_t cqe, 
 	cq->queue.overflow = overflow;
 	cq->async.element = cq;
 	join_channel(cq, channel);
+	if (atomic_load(&c->device->faults.on) & SOFT_FAULTY_CQS)
+		soft_device_infect_cq(c, cq);
 	return cq;
 }
 
@@ -164,6 +172,8 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 		return 0;
 	if (!soft_object_is(&cq->object, ibv->handle))
 		return soft_gone();
+	if (soft_context_gone(c))
+		return EIO;
 	if (soft_object_leave(c, &cq->object))
 		return EBUSY;
 	if (ibv->channel)
@@ -184,7 +194,7 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	struct soft_context *c = soft_context_of(ibv->context);
 	int r;
 
-	if (soft_engine_inherited(c->engine))
+	if (soft_engine_inherited(c->engine) || soft_context_gone(c))
 		return EIO;
 	if (cqe <= 0 || (uint32_t)cqe > c->device->config.limits.max_cqe)
 		return EINVAL;

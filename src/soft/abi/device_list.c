@@ -32,6 +32,7 @@ static void device_init(struct soft_device *d, const struct soft_config_device *
 	d->config = *c;
 	d->guid = soft_config_guid(c);
 	d->provider_ops = &provider_ops;
+	soft_device_init_faults(d);
 	ibv->node_type = IBV_NODE_CA;
 	ibv->transport_type = IBV_TRANSPORT_IB;
 	(void)snprintf(ibv->name, sizeof(ibv->name), "%s", c->name);
@@ -150,10 +151,8 @@ static struct soft_board *open_board(const struct soft_device *d, const struct s
 	return board;
 }
 
-static struct soft_attach *attach_new(const struct soft_device *d, struct soft_engine *engine)
+static struct soft_attach *attach_new(struct soft_device *d, struct soft_engine *engine)
 {
-	const struct soft_fault_plan *f = &d->config.faults;
-	bool ill = f->loss_ppm || f->duplicate_ppm || f->reorder_ppm || f->corrupt_ppm;
 	struct soft_attach *a = calloc(1, sizeof(*a));
 	struct soft_link_config link = {.num_gids = d->config.num_gids, .singly = d->config.singly};
 
@@ -166,10 +165,12 @@ static struct soft_attach *attach_new(const struct soft_device *d, struct soft_e
 	for (unsigned int i = 0; i < link.num_gids; i++)
 		link.gids[i] = d->config.gids[i].gid;
 	a->engine = engine;
-	if (soft_engine_open_wire(engine, &link, ill ? f : NULL, open_board(d, engine), &a->wire)) {
+	if (soft_engine_open_wire(engine, &link, &d->config.plan, open_board(d, engine),
+				  &a->wire)) {
 		free(a);
 		return NULL;
 	}
+	soft_device_infect_wire(d, engine, a->wire);
 	return a;
 }
 
@@ -199,6 +200,34 @@ void soft_device_detach(struct soft_device *d, struct soft_attach *a)
 		soft_engine_close_wire(a->engine, a->wire);
 		free(a);
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+void soft_device_enlist(struct soft_device *d, struct soft_context *c)
+{
+	pthread_mutex_lock(&lock);
+	c->next = d->contexts;
+	d->contexts = c;
+	pthread_mutex_unlock(&lock);
+}
+
+void soft_device_delist(struct soft_device *d, struct soft_context *c)
+{
+	pthread_mutex_lock(&lock);
+	for (struct soft_context **at = &d->contexts; *at; at = &(*at)->next) {
+		if (*at == c) {
+			*at = c->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void soft_devices_each(void *arg, void (*each)(void *arg, struct soft_device *d))
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < num_devices; i++)
+		each(arg, devices[i]);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -11,15 +11,21 @@
 #include "soft/abi/private.h"
 #include "base/banned.h"
 
-static void fill(const struct soft_device *d, uint32_t index, struct ibv_gid_entry *e)
+static bool fill(const struct soft_device *d, uint32_t index, struct ibv_gid_entry *e)
 {
 	*e = (struct ibv_gid_entry){
 		.gid_index = index,
 		.port_num = 1,
 		.gid_type = IBV_GID_TYPE_ROCE_V2,
-		.ndev_ifindex = d->config.gids[index].ifindex,
 	};
-	memcpy(e->gid.raw, d->config.gids[index].gid.raw, sizeof(e->gid.raw));
+	int at = soft_device_gid_at(d, index);
+
+	/* A place from which the address was taken away: zero, as sysfs shows it. */
+	if (at < 0)
+		return false;
+	e->ndev_ifindex = d->config.gids[at].ifindex;
+	memcpy(e->gid.raw, d->config.gids[at].gid.raw, sizeof(e->gid.raw));
+	return true;
 }
 
 /* A caller's entry may be older than ours or newer. */
@@ -42,7 +48,10 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 		return EOPNOTSUPP;
 	if (port_num != 1 || gid_index >= d->config.num_gids)
 		return EINVAL;
-	fill(d, gid_index, &e);
+	if (soft_context_gone(soft_context_of(context)))
+		return EIO;
+	if (!fill(d, gid_index, &e))
+		return ENODATA;
 	give(&e, entry, entry_size);
 	return 0;
 }
@@ -51,18 +60,21 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 			     size_t max_entries, uint32_t flags, size_t entry_size)
 {
 	const struct soft_device *d = soft_context_of(context)->device;
+	ssize_t n = 0;
 
 	if (flags)
 		return -EOPNOTSUPP;
 	if (max_entries < d->config.num_gids)
 		return -EINVAL;
+	if (soft_context_gone(soft_context_of(context)))
+		return -EIO;
 	for (uint32_t i = 0; i < d->config.num_gids; i++) {
 		struct ibv_gid_entry e;
 
-		fill(d, i, &e);
-		give(&e, (char *)entries + i * entry_size, entry_size);
+		if (fill(d, i, &e))
+			give(&e, (char *)entries + n++ * entry_size, entry_size);
 	}
-	return d->config.num_gids;
+	return n;
 }
 
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
@@ -72,6 +84,10 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, unio
 			  : _ibv_query_gid_ex(context, port_num, (uint32_t)index, &e,
 					      /* flags= */ 0, sizeof(e));
 
+	if (r == ENODATA) {
+		memset(gid, 0, sizeof(*gid));
+		return 0;
+	}
 	if (r) {
 		errno = r;
 		return -1;

@@ -121,6 +121,10 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 				    .fd = -1,
 				    .writable = access & WRITING_ACCESS};
 
+	int error = soft_device_fault(q.context->device, SOFT_FAULT_REG_MR);
+
+	if (error)
+		return soft_fail(error);
 	if ((q.addr & PAGE_MASK) != (iova & PAGE_MASK) || check_access(access) || !length)
 		return soft_fail(EINVAL);
 	return mr_new(pd, &q, addr, access);
@@ -147,6 +151,11 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 				    .fd = fd,
 				    .writable = access & WRITING_ACCESS};
 
+	int error = soft_device_fault(q.context->device, SOFT_FAULT_REG_DMABUF_MR);
+
+	/* Before all checks: a stack without it makes none. */
+	if (error)
+		return soft_fail(error);
 	if ((offset & PAGE_MASK) != (iova & PAGE_MASK) || check_access((unsigned int)access))
 		return soft_fail(EINVAL);
 	/* Before the length: NCCL and UCX probe with a length of 0 and take EBADF for support. */
@@ -262,6 +271,8 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 		return 0;
 	if (!soft_object_is(&mr->object, ibv->handle))
 		return soft_gone();
+	if (soft_context_gone(c))
+		return EIO;
 	if (windows_of(c, mr) || soft_object_leave(c, &mr->object)) {
 		errno = EBUSY;
 		return EBUSY;

@@ -24,7 +24,7 @@ int soft_object_enter(struct soft_context *c, struct soft_object *o, enum soft_k
 {
 	struct soft_object *head = &c->objects[kind];
 
-	if (soft_engine_inherited(c->engine))
+	if (soft_engine_inherited(c->engine) || soft_context_gone(c))
 		return -EIO;
 	if (atomic_fetch_add(&c->attach->count[kind], 1) >= limit) {
 		atomic_fetch_sub(&c->attach->count[kind], 1);

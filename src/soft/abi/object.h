@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "soft/abi/event.h"
+#include "soft/abi/fault.h"
 #include "soft/config/config.h"
 #include "soft/engine/engine.h"
 #include "soft/verbs_object.h"
@@ -57,6 +58,8 @@ struct soft_device {
 	struct soft_config_device config;
 	uint64_t guid;			      /* big-endian */
 	_Atomic(struct soft_attach *) attach; /* written under the devices' lock */
+	struct soft_context *contexts;	      /* under the devices' lock, by their next */
+	struct soft_device_faults faults;
 };
 
 struct soft_context {
@@ -64,6 +67,8 @@ struct soft_context {
 	struct soft_attach *attach;
 	struct soft_engine *engine;
 	struct soft_events *async;
+	struct soft_event_source port_events, device_events; /* of neither queue nor queue pair */
+	struct soft_context *next;			     /* of the device */
 	pthread_mutex_t lock;
 	struct soft_object objects[SOFT_KINDS]; /* heads of rings */
 	struct verbs_context verbs;		/* last: ends with the ibv_context */
@@ -205,6 +210,29 @@ static inline bool soft_context_inherited(const struct soft_context *c)
 	return soft_engine_inherited(c->engine);
 }
 
+/* The errno with which a call of @noun shall fail; 0: none. */
+static inline int soft_device_fault(struct soft_device *d, enum soft_fault_noun noun)
+{
+	if (__builtin_expect(atomic_load_explicit(&d->faults.on, memory_order_relaxed) == 0, 1))
+		return 0;
+	return soft_device_fault_slow(d, noun);
+}
+
+/* The address at @index of the GID table; NULL: none. */
+static inline const struct soft_gid *soft_device_gid(const struct soft_device *d, uint32_t index)
+{
+	int at = soft_device_gid_at(d, index);
+
+	return at < 0 ? NULL : &d->config.gids[at].gid;
+}
+
+/* Was the device taken away? Then a call answers EIO. */
+static inline bool soft_context_gone(const struct soft_context *c)
+{
+	return atomic_load_explicit(&c->device->faults.on, memory_order_relaxed) &
+	       SOFT_FAULTY_REMOVED;
+}
+
 /* object.c */
 /* Enters @object, giving it a handle and counting it against @limit; -ENOMEM beyond, -EIO in a
  * child of fork(). */
@@ -228,6 +256,11 @@ void *soft_fail(int error);
 /* device_list.c */
 struct soft_attach *soft_device_attach(struct soft_device *d, struct soft_engine *engine);
 void soft_device_detach(struct soft_device *d, struct soft_attach *attach);
+/* Contexts of a device, for what concerns all of them. */
+void soft_device_enlist(struct soft_device *d, struct soft_context *c);
+void soft_device_delist(struct soft_device *d, struct soft_context *c);
+/* Calls @each for every device under the devices' lock: none is attached or detached meanwhile. */
+void soft_devices_each(void *arg, void (*each)(void *arg, struct soft_device *d));
 /* true if @d is one of ours. */
 bool soft_device_known(const struct soft_device *d);
 

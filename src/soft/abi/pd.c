@@ -38,7 +38,9 @@ static struct ibv_pd *pd_new(struct ibv_context *context, struct soft_pd_object 
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	return pd_new(context, /* parent= */ NULL, /* td= */ NULL);
+	int error = soft_device_fault(soft_context_of(context)->device, SOFT_FAULT_ALLOC_PD);
+
+	return error ? soft_fail(error) : pd_new(context, /* parent= */ NULL, /* td= */ NULL);
 }
 
 void soft_pd_drop(struct soft_context *c, struct soft_object *object)
@@ -55,6 +57,8 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 		return 0;
 	if (!soft_object_is(&pd->object, ibv->handle))
 		return soft_gone();
+	if (soft_context_gone(soft_context_of(ibv->context)))
+		return EIO;
 	if (soft_object_leave(soft_context_of(ibv->context), &pd->object))
 		return EBUSY;
 	if (pd->parent)
@@ -96,6 +100,8 @@ int soft_dealloc_td(struct ibv_td *ibv)
 
 	if (soft_context_inherited(soft_context_of(ibv->context)))
 		return 0;
+	if (soft_context_gone(soft_context_of(ibv->context)))
+		return EIO;
 	if (soft_object_leave(soft_context_of(ibv->context), &td->object))
 		return EBUSY;
 	free(td);

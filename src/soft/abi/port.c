@@ -12,7 +12,7 @@
 #include "soft/abi/object.h"
 #include "base/banned.h"
 
-enum { DEFAULT_PKEY = 0xffff, MAX_MESSAGE = 1 << 30, LINK_UP = 5 };
+enum { DEFAULT_PKEY = 0xffff, MAX_MESSAGE = 1 << 30, DISABLED = 3, LINK_UP = 5 };
 
 /* InfiniBand has no other way to say a speed than a width and a lane's: the kernel's choices for
  * Ethernet speeds. */
@@ -56,8 +56,10 @@ static enum ibv_mtu mtu_number(uint32_t bytes)
 
 static void fill(const struct soft_device *d, struct ibv_port_attr *a)
 {
+	bool down = atomic_load(&d->faults.on) & SOFT_FAULTY_PORT;
+
 	*a = (struct ibv_port_attr){
-		.state = IBV_PORT_ACTIVE,
+		.state = down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = mtu_number(d->config.mtu),
 		.gid_tbl_len = (int)d->config.num_gids,
@@ -65,7 +67,7 @@ static void fill(const struct soft_device *d, struct ibv_port_attr *a)
 		.max_msg_sz = MAX_MESSAGE,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
-		.phys_state = LINK_UP,
+		.phys_state = down ? DISABLED : LINK_UP,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
 	fill_speed(d->config.rate_gbps, a);
@@ -76,6 +78,8 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_po
 {
 	struct ibv_port_attr all;
 
+	if (soft_context_gone(soft_context_of(context)))
+		return EIO;
 	if (port_num != 1)
 		return EINVAL;
 	fill(soft_context_of(context)->device, &all);

@@ -159,6 +159,11 @@ static int post(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **
 		*bad_wr = wr;
 		return EIO;
 	}
+	r = soft_device_fault(c->device, SOFT_FAULT_POST_SEND);
+	if (r) {
+		*bad_wr = wr;
+		return r;
+	}
 	pthread_mutex_lock(&o->posting);
 	soft_engine_lock(c->engine);
 	if (!soft_post_allowed(&o->qp))
@@ -206,6 +211,8 @@ int soft_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	struct soft_context *c = soft_context_of(qp->context);
 	int r = soft_engine_inherited(c->engine) ? -EIO : 0;
 
+	if (!r)
+		r = -soft_device_fault(c->device, SOFT_FAULT_POST_RECV);
 	if (r || qp->srq) {
 		*bad_wr = wr;
 		return r ? -r : EINVAL;

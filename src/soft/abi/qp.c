@@ -165,8 +165,11 @@ static struct soft_qp_object *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr_
 {
 	struct soft_context *c = soft_context_of(pd->context);
 	struct soft_qp_object *o;
-	int r = check_attr(c, pd, attr);
+	int r = soft_device_fault(c->device, SOFT_FAULT_CREATE_QP);
 
+	if (r)
+		return soft_fail(r);
+	r = check_attr(c, pd, attr);
 	if (r)
 		return soft_fail(-r);
 	o = calloc(1, sizeof(*o));
@@ -286,6 +289,8 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 		return 0;
 	if (!soft_object_is(&o->object, qp->handle))
 		return soft_gone();
+	if (soft_context_gone(c))
+		return EIO;
 	if (soft_object_leave(c, &o->object))
 		return EBUSY;
 	qp_stop(c, o);

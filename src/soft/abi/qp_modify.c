@@ -83,9 +83,11 @@ static void apply(struct soft_qp_object *o, const struct soft_device *d)
 static int connect_av(struct soft_context *c, struct soft_qp_object *o,
 		      const struct ibv_ah_attr *av)
 {
-	const struct soft_gid *src = &c->device->config.gids[av->grh.sgid_index].gid;
+	const struct soft_gid *src = soft_device_gid(c->device, av->grh.sgid_index);
 	struct soft_gid dst;
 
+	if (!src)
+		return -EINVAL;
 	memcpy(dst.raw, av->grh.dgid.raw, sizeof(dst.raw));
 	return soft_engine_connect(c->engine, &o->qp, src, &dst, av->grh.traffic_class,
 				   av->grh.hop_limit ? av->grh.hop_limit : 1,
@@ -154,6 +156,17 @@ static int modify_locked(struct soft_context *c, struct soft_qp_object *o,
 	return 0;
 }
 
+/* Of any call, and of one to this state: both count it. */
+static int planned(struct soft_device *d, const struct ibv_qp_attr *attr, int mask)
+{
+	int any = soft_device_fault(d, SOFT_FAULT_MODIFY_QP), to = 0;
+
+	if (mask & IBV_QP_STATE && attr->qp_state <= IBV_QPS_ERR)
+		to = soft_device_fault(d, (enum soft_fault_noun)((int)SOFT_FAULT_MODIFY_QP_RESET +
+								 (int)attr->qp_state));
+	return any ? any : to;
+}
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct soft_qp_object *o = soft_qp_of(qp);
@@ -164,6 +177,9 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		return EIO;
 	if (!soft_object_is(&o->object, qp->handle))
 		return soft_gone();
+	r = planned(c->device, attr, mask);
+	if (r)
+		return r;
 	soft_engine_lock(c->engine);
 	r = modify_locked(c, o, attr, mask);
 	if (!r && mask & IBV_QP_STATE)
@@ -180,6 +196,8 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 
 	if (!soft_object_is(&o->object, qp->handle))
 		return soft_gone();
+	if (soft_context_gone(c))
+		return EIO;
 	/* The mask says what is wanted; all may be written. */
 	soft_engine_lock(c->engine);
 	/* rate_limit came later: old clients have no room for it. */

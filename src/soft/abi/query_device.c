@@ -60,6 +60,8 @@ static void fill(const struct soft_device *d, struct ibv_device_attr *a)
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
+	if (soft_context_gone(soft_context_of(context)))
+		return EIO;
 	fill(soft_context_of(context)->device, attr);
 	return 0;
 }
@@ -74,6 +76,8 @@ int soft_query_device_ex(struct ibv_context *context, const struct ibv_query_dev
 		.phys_port_cnt_ex = 1,
 	};
 
+	if (soft_context_gone(soft_context_of(context)))
+		return EIO;
 	if (input && input->comp_mask)
 		return EINVAL;
 	if (size < offsetof(struct ibv_device_attr_ex, comp_mask))

@@ -156,6 +156,7 @@ static void show_device(void *arg, struct soft_device *d)
 	pp_json_array(s->json, "memory_regions");
 	soft_regions_each(soft_engine_regions(s->engine), show_region, s);
 	pp_json_end_array(s->json);
+	soft_show_faults(s->json, d);
 	show_traffic(s);
 	show_kernel_counters(s, SOFT_HW_COUNTERS, "hw_counters");
 	show_kernel_counters(s, SOFT_PORT_COUNTERS, "port_counters");

@@ -26,8 +26,10 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	struct soft_context *c = soft_context_of(pd->context);
 	const struct soft_limits *l = &c->device->config.limits;
 	struct soft_srq_object *srq;
-	int r;
+	int r = soft_device_fault(c->device, SOFT_FAULT_CREATE_SRQ);
 
+	if (r)
+		return soft_fail(r);
 	if (!attr->attr.max_wr || attr->attr.max_wr > l->max_srq_wr ||
 	    attr->attr.max_sge > l->max_sge)
 		return soft_fail(EINVAL);
@@ -91,6 +93,8 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int attr_mask
 	struct soft_context *c = soft_context_of(ibv->context);
 	struct soft_recv_queue *q = &srq->queue;
 
+	if (soft_context_gone(c))
+		return EIO;
 	if (attr_mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR))
 		return EINVAL;
 	/* Not advertised (IBV_DEVICE_SRQ_RESIZE). */
@@ -115,6 +119,8 @@ int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 	struct soft_srq_object *srq = soft_srq_of(ibv);
 	struct soft_context *c = soft_context_of(ibv->context);
 
+	if (soft_context_gone(c))
+		return EIO;
 	soft_engine_lock(c->engine);
 	*attr = (struct ibv_srq_attr){.max_wr = srq->queue.depth,
 				      .max_sge = srq->queue.max_sge,
@@ -152,6 +158,8 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 		return 0;
 	if (!soft_object_is(&srq->object, ibv->handle))
 		return soft_gone();
+	if (soft_context_gone(c))
+		return EIO;
 	if (soft_object_leave(c, &srq->object))
 		return EBUSY;
 	delivered = soft_events_forget(c->async, &srq->async);

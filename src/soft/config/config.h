@@ -57,7 +57,8 @@ struct soft_config_device {
 	uint32_t rate_gbps; /* shown only */
 	uint32_t vendor_id, vendor_part_id, hw_ver;
 	struct soft_limits limits;
-	struct soft_fault_plan faults;
+	struct soft_fault_plan plan; /* of the wire, as keys of their own say it */
+	struct soft_fault_set faults;
 	bool singly; /* every packet leaves alone: for captures */
 };
 

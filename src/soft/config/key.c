@@ -60,11 +60,11 @@ static const struct number_key {
 	{"max_ah", AT(limits.max_ah), 1, 1 << 24},
 	{"max_srq", AT(limits.max_srq), 1, 1 << 24},
 	{"max_srq_wr", AT(limits.max_srq_wr), 1, 1 << 14},
-	{"loss_ppm", AT(faults.loss_ppm), 0, 1000000},
-	{"duplicate_ppm", AT(faults.duplicate_ppm), 0, 1000000},
-	{"reorder_ppm", AT(faults.reorder_ppm), 0, 1000000},
-	{"corrupt_ppm", AT(faults.corrupt_ppm), 0, 1000000},
-	{"seed", AT(faults.seed), 0, UINT64_MAX, .wide = true},
+	{"loss_ppm", AT(plan.loss_ppm), 0, 1000000},
+	{"duplicate_ppm", AT(plan.duplicate_ppm), 0, 1000000},
+	{"reorder_ppm", AT(plan.reorder_ppm), 0, 1000000},
+	{"corrupt_ppm", AT(plan.corrupt_ppm), 0, 1000000},
+	{"seed", AT(plan.seed), 0, UINT64_MAX, .wide = true},
 };
 
 static int set_number(struct soft_config_device *d, const struct number_key *k, const char *value,
@@ -150,12 +150,26 @@ static int set_trains(struct soft_config_device *d, const char *value, struct pp
 	return 0;
 }
 
+static int add_fault(void *device, const struct soft_fault_spec *spec, struct pp_error *err)
+{
+	struct soft_config_device *d = device;
+
+	if (spec->noun == SOFT_FAULT_SEED && !spec->off)
+		d->plan.seed = spec->number;
+	return soft_fault_set_add(&d->faults, spec, err);
+}
+
+static int set_fault(struct soft_config_device *d, const char *value, struct pp_error *err)
+{
+	return soft_fault_specs_parse(value, add_fault, d, err);
+}
+
 static const struct {
 	const char *key;
 	int (*set)(struct soft_config_device *d, const char *value, struct pp_error *err);
 } others[] = {
 	{"name", set_name}, {"address", set_address}, {"netdev", set_netdev},
-	{"mtu", set_mtu},   {"trains", set_trains},
+	{"mtu", set_mtu},   {"trains", set_trains},   {"fault", set_fault},
 };
 
 int soft_config_set(struct soft_config_device *d, const char *key, const char *value,

@@ -67,6 +67,7 @@ static void fork_child(void)
 		e->slot = NULL;
 		close_fd(&e->wake_fd);
 		close_fd(&e->show_fd);
+		close_fd(&e->caller_fd);
 		current = NULL;
 		pthread_mutex_unlock(&e->lock);
 	}
@@ -91,6 +92,7 @@ static void engine_free(struct soft_engine *e)
 
 	for (struct soft_wire *w = e->wires; w; w = next) {
 		next = w->next;
+		soft_cq_late_drop(&w->late);
 		soft_link_close(w->link);
 		soft_board_close(w->board);
 		free(w);
@@ -100,6 +102,7 @@ static void engine_free(struct soft_engine *e)
 	soft_qp_table_done(&e->table);
 	close_fd(&e->wake_fd);
 	close_fd(&e->show_fd);
+	close_fd(&e->caller_fd);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 }
@@ -113,7 +116,7 @@ static int engine_make(soft_engine_show *show, void *show_arg, struct soft_engin
 
 	if (!e)
 		return pp_error_set(err, -ENOMEM, "no memory");
-	e->wake_fd = e->show_fd = -1;
+	e->wake_fd = e->show_fd = e->caller_fd = -1;
 	e->users = 1;
 	pthread_mutexattr_init(&attr);
 	/* Held for microseconds: a short spin beats a sleep. */
@@ -177,6 +180,11 @@ void soft_engine_put(struct soft_engine *e)
 	pthread_mutex_unlock(&making);
 }
 
+void soft_engine_on_request(struct soft_engine *e, soft_engine_request *answer)
+{
+	atomic_store(&e->request, answer);
+}
+
 void soft_engine_lock(struct soft_engine *e)
 {
 	pthread_mutex_lock(&e->lock);
@@ -214,6 +222,7 @@ static struct soft_wire *find_wire(struct soft_engine *e, const struct soft_link
 static struct soft_wire *make_wire(struct soft_engine *e, const struct soft_link_config *config,
 				   const struct soft_fault_plan *faults, struct soft_board *board)
 {
+	static const struct soft_fault_plan none;
 	struct soft_wire *w = calloc(1, sizeof(*w));
 
 	if (!w)
@@ -222,11 +231,8 @@ static struct soft_wire *make_wire(struct soft_engine *e, const struct soft_link
 	w->config = *config;
 	w->config.slot = soft_engine_slot(e);
 	w->config.handover = e->slot;
-	w->config.fault = NULL;
-	if (faults) {
-		soft_fault_init(&w->fault, faults);
-		w->config.fault = &w->fault;
-	}
+	soft_fault_init(&w->fault, faults ? faults : &none);
+	w->config.fault = &w->fault;
 	w->board = board;
 	w->next = e->wires;
 	e->wires = w;
@@ -273,6 +279,7 @@ void soft_engine_close_wire(struct soft_engine *e, struct soft_wire *wire)
 					       /* at_once= */ true);
 		soft_link_close(wire->link);
 		soft_board_close(wire->board);
+		soft_cq_late_drop(&wire->late);
 	}
 	soft_engine_unlock(e);
 	if (!last)

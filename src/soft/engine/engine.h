@@ -34,6 +34,13 @@ struct soft_wire;
  */
 typedef void soft_engine_show(void *arg, struct soft_engine *engine, struct pp_buf *out);
 
+/*
+ * Something that is to change, as `peerpath soft fault` writes it. Called by the thread with no
+ * lock held; appends an answer.
+ */
+typedef void soft_engine_request(void *arg, struct soft_engine *engine, const char *request,
+				 size_t len, struct pp_buf *out);
+
 /* Once: the engine's handlers of fork(). Who has locks that come before the engine's registers its
  * own after this. */
 void soft_engine_watch_forks(void);
@@ -42,6 +49,10 @@ void soft_engine_watch_forks(void);
 int soft_engine_get(soft_engine_show *show, void *show_arg, struct soft_engine **ret,
 		    struct pp_error *err);
 void soft_engine_put(struct soft_engine *engine);
+
+/* Who answers requests; @show_arg of soft_engine_get() is its first argument. Not under the lock.
+ */
+void soft_engine_on_request(struct soft_engine *engine, soft_engine_request *answer);
 
 void soft_engine_lock(struct soft_engine *engine);
 void soft_engine_unlock(struct soft_engine *engine);
@@ -97,6 +108,25 @@ void soft_engine_poll(struct soft_engine *engine);
 /* Not under the lock: the caller is about to sleep on a descriptor; the thread takes over at once.
  */
 void soft_engine_sleep(struct soft_engine *engine);
+
+/*
+ * Faults of a wire; under the lock. Of the wire alone: who keeps packets off it (between processes
+ * of one host) asks soft_wire_ill(), which may change at any time, and sends them by the wire while
+ * it is true.
+ */
+bool soft_wire_ill(const struct soft_wire *wire);
+/* See soft_fault_apply(); takes effect with the next packet. -ENOSPC, -ENOMEM. */
+int soft_wire_set_fault(struct soft_wire *wire, const struct soft_fault_spec *spec,
+			struct pp_error *err);
+void soft_wire_set_port(struct soft_wire *wire, bool down);
+void soft_wire_set_dead(struct soft_wire *wire, const struct soft_gid *gid, bool dead);
+/* Takes away all of them. */
+void soft_wire_clear_faults(struct soft_wire *wire);
+const struct soft_fault *soft_wire_fault(const struct soft_wire *wire);
+/* Completions of queues whose `late` is this are shown so much later; 0: at once, those too that
+ * wait. */
+struct soft_cq_late *soft_wire_late(struct soft_wire *wire);
+void soft_wire_set_cq_delay(struct soft_wire *wire, pp_ns delay);
 
 /* Statistics; under the lock. */
 const struct soft_counters *soft_wire_counters(const struct soft_wire *wire);

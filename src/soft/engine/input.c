@@ -76,6 +76,9 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 			e->wires->drops.wrong_address++;
 		return;
 	}
+	if (__builtin_expect(wire->fault.active, 0) &&
+	    soft_fault_refuses(&wire->fault, &d->src, &d->dst))
+		return;
 	if (soft_packet_decode(d->bytes, d->len, &p) < 0) {
 		wire->drops.malformed++;
 		return;

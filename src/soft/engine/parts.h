@@ -37,6 +37,7 @@ struct soft_wire {
 	unsigned int users;
 	struct soft_link_config config;
 	struct soft_fault fault;
+	struct soft_cq_late late;
 	struct soft_link *link; /* NULL until the first queue pair */
 	struct soft_counters counters;
 	struct soft_link_stats no_stats; /* shown while there is no link */
@@ -92,6 +93,9 @@ struct soft_engine {
 	int show_fd; /* listening, or -1 */
 	soft_engine_show *show;
 	void *show_arg;
+	_Atomic(soft_engine_request *) request;
+	int caller_fd; /* who connected and has not said yet what it wants, or -1 */
+	pp_ns caller_until;
 	_Atomic bool stop;
 	_Atomic int mode;	/* enum soft_thread_mode */
 	_Atomic uint64_t polls; /* by callers, whether or not they got the lock */

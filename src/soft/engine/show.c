@@ -101,26 +101,73 @@ static void give(int to, int fd)
 		return;
 }
 
-void soft_show_answer(struct soft_engine *e)
+static void answer(struct soft_engine *e, int caller, const char *request, size_t len)
 {
 	struct pp_buf text = PP_BUF(SOFT_SHOW_MAX);
-	int caller = accept4(e->show_fd, NULL, NULL, SOCK_CLOEXEC);
-	int memory = -1;
+	soft_engine_request *change = atomic_load(&e->request);
+	int memory;
 
-	if (caller < 0)
-		return;
-	if (may_ask(caller)) {
+	if (len == strlen(SOFT_SHOW_REQUEST) && !memcmp(request, SOFT_SHOW_REQUEST, len)) {
 		pthread_mutex_lock(&e->lock);
 		e->show(e->show_arg, e, &text);
 		pthread_mutex_unlock(&e->lock);
-		memory = memfd_create("peerpath-soft-show", MFD_CLOEXEC);
+	} else if (change) {
+		change(e->show_arg, e, request, len, &text);
+	} else {
+		return;
 	}
+	memory = memfd_create("peerpath-soft-show", MFD_CLOEXEC);
 	if (memory >= 0 && !text.failed && write_all(memory, pp_buf_text(&text), text.len) == 0)
 		give(caller, memory);
 	if (memory >= 0)
 		close(memory);
-	close(caller);
 	pp_buf_done(&text);
+}
+
+static void send_away(struct soft_engine *e)
+{
+	close(e->caller_fd);
+	e->caller_fd = -1;
+}
+
+int soft_show_fd(const struct soft_engine *e)
+{
+	return e->caller_fd >= 0 ? e->caller_fd : e->show_fd;
+}
+
+pp_ns soft_show_deadline(const struct soft_engine *e)
+{
+	return e->caller_fd >= 0 ? e->caller_until : 0;
+}
+
+static void let_in(struct soft_engine *e)
+{
+	e->caller_fd = accept4(e->show_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (e->caller_fd < 0) {
+		e->caller_fd = -1;
+		return;
+	}
+	e->caller_until = pp_clock_monotonic() + SOFT_SHOW_PATIENCE;
+	if (!may_ask(e->caller_fd))
+		send_away(e);
+}
+
+void soft_show_ready(struct soft_engine *e)
+{
+	char request[SOFT_SHOW_REQUEST_MAX];
+	ssize_t n;
+
+	if (e->caller_fd < 0)
+		let_in(e);
+	if (e->caller_fd < 0)
+		return;
+	/* It is mostly there already: a caller writes as soon as it is connected. */
+	n = recv(e->caller_fd, request, sizeof(request), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR) && pp_clock_monotonic() < e->caller_until)
+		return;
+	if (n > 0)
+		answer(e, e->caller_fd, request, (size_t)n);
+	send_away(e);
 }
 
 static int take(int from, int *ret)
@@ -132,7 +179,7 @@ static int take(int from, int *ret)
 	(void)parcel_init(&p);
 	n = recvmsg(from, &p.msg, MSG_CMSG_CLOEXEC);
 	if (n < 0)
-		return -errno;
+		return errno == ECONNRESET ? -EACCES : -errno; /* sent away unheard */
 	c = CMSG_FIRSTHDR(&p.msg);
 	if (n == 0 || !c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
 		return -EACCES;
@@ -160,7 +207,7 @@ static int read_all(int fd, struct pp_buf *ret)
 	return ret->failed;
 }
 
-int soft_show_ask(unsigned int slot, int timeout_ms, struct pp_buf *ret)
+int soft_show_ask(unsigned int slot, const char *request, int timeout_ms, struct pp_buf *ret)
 {
 	struct sockaddr_un to;
 	socklen_t len = address(slot, &to);
@@ -174,6 +221,8 @@ int soft_show_ask(unsigned int slot, int timeout_ms, struct pp_buf *ret)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&to, len) < 0)
 		rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
+	else if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
+		rc = errno == EPIPE ? -EACCES : -errno;
 	else if (poll(&wait, 1, timeout_ms) <= 0)
 		rc = -ETIMEDOUT;
 	else

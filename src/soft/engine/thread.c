@@ -139,6 +139,18 @@ static bool look(struct soft_engine *e, struct pollfd *fds, unsigned int *ret_n,
 	return limited;
 }
 
+/* No longer than until @deadline. Always true: it ends. */
+static bool shorten(struct timespec *wait, bool limited, pp_ns deadline)
+{
+	pp_ns left = deadline - pp_clock_monotonic();
+
+	if (left < 0)
+		left = 0;
+	if (!limited || wait->tv_sec * PP_SECOND + wait->tv_nsec > left)
+		*wait = (struct timespec){.tv_sec = left / PP_SECOND, .tv_nsec = left % PP_SECOND};
+	return true;
+}
+
 static void *run(void *arg)
 {
 	struct soft_engine *e = arg;
@@ -147,9 +159,9 @@ static void *run(void *arg)
 	uint64_t drained;
 
 	fds[0] = (struct pollfd){.fd = e->wake_fd, .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = e->show_fd, .events = POLLIN}; /* -1 is ignored */
 	while (!atomic_load(&e->stop)) {
 		struct timespec wait = {.tv_nsec = TICK_NS};
+		pp_ns patience = soft_show_deadline(e);
 		unsigned int n = WATCHED_ALWAYS;
 		bool limited = true;
 
@@ -157,13 +169,19 @@ static void *run(void *arg)
 			limited = look(e, fds, &n, &wait);
 			pthread_mutex_unlock(&e->lock);
 		}
-		if (ppoll(fds, n, limited ? &wait : NULL, NULL) <= 0)
+		if (patience)
+			limited = shorten(&wait, limited, patience);
+		fds[1] = (struct pollfd){.fd = soft_show_fd(e), .events = POLLIN};
+		if (ppoll(fds, n, limited ? &wait : NULL, NULL) <= 0) {
+			if (patience)
+				soft_show_ready(e);
 			continue;
+		}
 		if (fds[0].revents && read(e->wake_fd, &drained, sizeof(drained)) < 0 &&
 		    errno != EAGAIN)
 			break;
-		if (fds[1].revents)
-			soft_show_answer(e);
+		if (fds[1].revents || patience)
+			soft_show_ready(e);
 	}
 	return NULL;
 }

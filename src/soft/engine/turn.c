@@ -56,19 +56,25 @@ void soft_engine_unready(struct soft_engine *e, struct soft_qp *qp)
 
 /* Time is looked at again only when the earliest wish of all has passed: a scan is not for every
  * turn. */
-static void wish(struct soft_engine *e, const struct soft_qp *qp)
+static void wish_at(struct soft_engine *e, pp_ns deadline)
 {
-	pp_ns deadline = soft_qp_deadline(qp);
-
 	if (deadline && (!e->next_deadline || deadline < e->next_deadline))
 		e->next_deadline = deadline;
 }
 
+static void wish(struct soft_engine *e, const struct soft_qp *qp)
+{
+	wish_at(e, soft_qp_deadline(qp));
+}
+
 static void flush_links(struct soft_engine *e)
 {
-	for (struct soft_wire *w = e->wires; w; w = w->next)
+	for (struct soft_wire *w = e->wires; w; w = w->next) {
 		if (w->link)
-			soft_link_flush(w->link);
+			wish_at(e, soft_link_flush(w->link));
+		if (w->late.first)
+			wish_at(e, soft_cq_late_release(&w->late, pp_clock_monotonic()));
+	}
 }
 
 static uint64_t sent(const struct soft_engine *e)
@@ -123,6 +129,8 @@ static void tick(struct soft_engine *e, pp_ns now)
 		}
 		wish(e, qp);
 	}
+	/* What faults delay has its time too. */
+	flush_links(e);
 }
 
 /*

@@ -2,11 +2,54 @@
 /*
  * An ill wire: every packet leaves alone, and meets the fate drawn for it. In use only when faults
  * are asked for.
+ *
+ * Packets that are delayed, or wait for a slow wire, lie in a list by the time when they may go.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "soft/link/parts.h"
 #include "base/banned.h"
 
-enum { FLUSHES_HELD = 4 }; /* a packet is let go after so many flushes, if none followed it */
+enum {
+	FLUSHES_HELD = 4,	 /* a packet is let go after so many flushes, if none followed it */
+	LATE_BYTES = 64 << 20,	 /* more than that does not fit on the wire */
+	QUEUE_BYTES = 256 << 10, /* of a slow wire: a switch's buffer of a port */
+	WIRE_BYTES = 42,	 /* Ethernet, IPv4 and UDP around a packet */
+	ECN_CE = 3,
+};
+
+struct soft_late {
+	struct soft_late *next;
+	struct soft_path path;
+	pp_ns due;
+	size_t len;
+	uint8_t bytes[];
+};
+
+int soft_ill_new(struct soft_fault *fault, struct soft_ill **ret)
+{
+	struct soft_ill *ill = calloc(1, sizeof(*ill));
+
+	if (!ill)
+		return -ENOMEM;
+	ill->fault = fault;
+	*ret = ill;
+	return 0;
+}
+
+void soft_ill_free(struct soft_ill *ill)
+{
+	struct soft_late *next;
+
+	if (!ill)
+		return;
+	for (struct soft_late *l = ill->late; l; l = next) {
+		next = l->next;
+		free(l);
+	}
+	free(ill);
+}
 
 static void let_go(struct soft_link *link, unsigned int i)
 {
@@ -43,37 +86,141 @@ static void passed(struct soft_link *link)
 	}
 }
 
-void soft_ill_send(struct soft_link *link, const struct soft_path *path,
-		   const struct soft_packet *p, const struct iovec *pieces, unsigned int num_pieces)
+/* Into the list, behind all that go no later. */
+static bool enqueue(struct soft_ill *ill, const struct soft_path *path, const uint8_t *bytes,
+		    size_t len, pp_ns due)
+{
+	struct soft_late *l, **at = &ill->late;
+
+	if (ill->late_bytes + len > LATE_BYTES)
+		return false;
+	l = malloc(sizeof(*l) + len);
+	if (!l)
+		return false;
+	if (ill->late_last && ill->late_last->due <= due)
+		at = &ill->late_last->next;
+	while (*at && (*at)->due <= due)
+		at = &(*at)->next;
+	l->path = *path;
+	l->due = due;
+	l->len = len;
+	memcpy(l->bytes, bytes, len);
+	l->next = *at;
+	*at = l;
+	if (!l->next)
+		ill->late_last = l;
+	ill->late_bytes += len;
+	return true;
+}
+
+static void release(struct soft_link *link, pp_ns now)
 {
 	struct soft_ill *ill = link->ill;
-	struct soft_fault_fate fate = soft_fault_draw(ill->fault);
+
+	while (ill->late && ill->late->due <= now) {
+		struct soft_late *l = ill->late;
+
+		ill->late = l->next;
+		if (!ill->late)
+			ill->late_last = NULL;
+		ill->late_bytes -= l->len;
+		soft_train_send_raw(link, &l->path, l->bytes, l->len);
+		free(l);
+	}
+}
+
+/* When a packet of @len bytes has passed a slow wire; 0: it does not fit into its queue. */
+static pp_ns through(struct soft_ill *ill, uint64_t bits_s, size_t len, pp_ns now)
+{
+	const pp_ns full = (pp_ns)((uint64_t)QUEUE_BYTES * 8 * PP_SECOND / bits_s);
+
+	if (ill->free_at < now)
+		ill->free_at = now;
+	if (ill->free_at - now > full)
+		return 0;
+	ill->free_at += (pp_ns)((len + WIRE_BYTES) * 8 * PP_SECOND / bits_s);
+	return ill->free_at;
+}
+
+/* Sends it later, if it is to be; false: not at all. */
+static bool delay(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
+		  size_t len, const struct soft_fault_fate *fate)
+{
+	struct soft_ill *ill = link->ill;
+	uint64_t bits_s = soft_fault_bandwidth(ill->fault);
+	pp_ns now, due;
+
+	if (!fate->delay && !bits_s) {
+		soft_train_send_raw(link, path, bytes, len);
+		return true;
+	}
+	due = now = pp_clock_monotonic();
+	if (bits_s) {
+		due = through(ill, bits_s, len, now);
+		if (!due)
+			return false;
+	}
+	due += fate->delay;
+	if (due > now)
+		return enqueue(ill, path, bytes, len, due);
+	soft_train_send_raw(link, path, bytes, len);
+	return true;
+}
+
+/* The packet as it would stand on the wire: made by the train's builder, and taken out again. */
+static size_t build(struct soft_link *link, const struct soft_path *path,
+		    const struct soft_packet *p, const struct iovec *pieces,
+		    unsigned int num_pieces, uint8_t *bytes)
+{
 	struct soft_train *t = &link->train;
+	size_t len;
+
+	soft_train_send(link);
+	soft_train_add(link, path, p, pieces, num_pieces);
+	len = t->total;
+	t->packets = 0;
+	memcpy(bytes, t->bytes, len);
+	return len;
+}
+
+void soft_ill_send(struct soft_link *link, const struct soft_path *way, const struct soft_packet *p,
+		   const struct iovec *pieces, unsigned int num_pieces)
+{
+	struct soft_ill *ill = link->ill;
+	const struct soft_fault_packet about = {.src = &way->flow.src,
+						.dst = &way->flow.dst,
+						.psn = p->psn,
+						.opcode = p->opcode,
+						.syndrome = p->syndrome};
+	struct soft_fault_fate fate = soft_fault_draw(ill->fault, &about);
+	struct soft_path path = *way;
 	uint8_t packet[sizeof(ill->held[0].bytes)];
 	size_t len;
 
 	if (fate.lost)
 		return;
-	soft_train_add(link, path, p, pieces, num_pieces);
-	len = t->total;
-	t->packets = 0; /* taken out again */
-	memcpy(packet, t->bytes, len);
+	if (fate.marked)
+		path.traffic_class |= ECN_CE;
+	len = build(link, &path, p, pieces, num_pieces, packet);
 	if (fate.corrupted) {
 		uint32_t bit = fate.corrupt_bit % (uint32_t)(len * 8);
 
 		packet[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
 	if (fate.reordered && ill->num_held < SOFT_HELD_MAX) {
-		hold(ill, path, packet, len, fate.behind);
+		hold(ill, &path, packet, len, fate.behind);
 		return;
 	}
-	soft_train_send_raw(link, path, packet, len);
+	if (!delay(link, &path, packet, len, &fate)) {
+		soft_fault_dropped(ill->fault, &about);
+		return;
+	}
 	if (fate.duplicated)
-		soft_train_send_raw(link, path, packet, len);
+		(void)delay(link, &path, packet, len, &fate);
 	passed(link);
 }
 
-void soft_ill_flush(struct soft_link *link)
+pp_ns soft_ill_flush(struct soft_link *link)
 {
 	struct soft_ill *ill = link->ill;
 
@@ -83,4 +230,15 @@ void soft_ill_flush(struct soft_link *link)
 		else
 			i++;
 	}
+	if (!ill->late)
+		return 0;
+	release(link, pp_clock_monotonic());
+	return ill->late ? ill->late->due : 0;
+}
+
+void soft_ill_end(struct soft_link *link)
+{
+	while (link->ill->num_held)
+		let_go(link, 0);
+	release(link, INT64_MAX);
 }

@@ -24,15 +24,17 @@ static int open_receivers(struct soft_link *link, const struct soft_link_config 
 	return 0;
 }
 
-static int make_ill(struct soft_link *link, struct soft_fault *fault)
+int soft_link_set_fault(struct soft_link *link, struct soft_fault *fault)
 {
-	if (!fault || !soft_fault_active(fault))
+	if (!fault || !soft_fault_active(fault)) {
+		/* What is under way arrives. */
+		if (link->ill)
+			soft_ill_end(link);
+		soft_ill_free(link->ill);
+		link->ill = NULL;
 		return 0;
-	link->ill = calloc(1, sizeof(*link->ill));
-	if (!link->ill)
-		return -ENOMEM;
-	link->ill->fault = fault;
-	return 0;
+	}
+	return link->ill ? 0 : soft_ill_new(fault, &link->ill);
 }
 
 int soft_link_open(const struct soft_link_config *config, struct soft_link **ret,
@@ -53,7 +55,7 @@ int soft_link_open(const struct soft_link_config *config, struct soft_link **ret
 	for (unsigned int i = 0; i < SOFT_LINK_GIDS_MAX; i++)
 		for (unsigned int j = 0; j < SOFT_SENDERS; j++)
 			link->senders[i][j].fd = -1;
-	rc = make_ill(link, config->fault);
+	rc = soft_link_set_fault(link, config->fault);
 	if (rc < 0)
 		(void)pp_error_set(err, rc, "no memory for an ill wire");
 	else
@@ -81,7 +83,7 @@ void soft_link_close(struct soft_link *link)
 		for (unsigned int j = 0; j < SOFT_SENDERS; j++)
 			if (link->senders[i][j].fd >= 0)
 				(void)close(link->senders[i][j].fd);
-	free(link->ill);
+	soft_ill_free(link->ill);
 	free(link);
 }
 
@@ -147,9 +149,8 @@ void soft_link_send(struct soft_link *link, const struct soft_path *path,
 		soft_train_add(link, path, p, pieces, num_pieces);
 }
 
-void soft_link_flush(struct soft_link *link)
+pp_ns soft_link_flush(struct soft_link *link)
 {
 	soft_train_send(link);
-	if (link->ill)
-		soft_ill_flush(link);
+	return link->ill ? soft_ill_flush(link) : 0;
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "soft/link/path.h"
 #include "soft/wire/packet.h"
@@ -91,7 +92,15 @@ enum { SOFT_PIECES_MAX = 33 };
 void soft_link_send(struct soft_link *link, const struct soft_path *path,
 		    const struct soft_packet *p, const struct iovec *pieces,
 		    unsigned int num_pieces);
-void soft_link_flush(struct soft_link *link);
+/* Sends what is queued. Returns when it wants to be called again, for packets that an ill wire
+ * delays; 0: it does not. */
+pp_ns soft_link_flush(struct soft_link *link);
+
+/*
+ * To be called when @fault has changed: packets leave by it from
+ * now on, or soundly again. -ENOMEM: then they leave as before.
+ */
+int soft_link_set_fault(struct soft_link *link, struct soft_fault *fault);
 
 /* No answer came where one should: looks whether what is for us still reaches us. Seldom, however
  * often it is called. */

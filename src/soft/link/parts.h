@@ -73,8 +73,13 @@ struct soft_held {
 	uint8_t bytes[SOFT_HEADER_MAX + SOFT_MTU_MAX + 3 + SOFT_ICRC_BYTES];
 };
 
+struct soft_late; /* a packet that goes later; ill.c */
+
 struct soft_ill {
-	struct soft_fault *fault; /* borrowed */
+	struct soft_fault *fault;	    /* borrowed */
+	struct soft_late *late, *late_last; /* by the time when they may go */
+	size_t late_bytes;
+	pp_ns free_at; /* when a slow wire takes the next packet */
 	unsigned int num_held;
 	struct soft_held held[SOFT_HELD_MAX];
 };
@@ -132,7 +137,11 @@ void soft_steer_misrouted(struct soft_link *link, struct soft_receiver *r);
 void soft_ill_send(struct soft_link *link, const struct soft_path *path,
 		   const struct soft_packet *p, const struct iovec *pieces,
 		   unsigned int num_pieces);
-/* Lets go what was held back for long enough. */
-void soft_ill_flush(struct soft_link *link);
+/* Lets go what was held back for long enough. When it wants to be called again; 0: it does not. */
+pp_ns soft_ill_flush(struct soft_link *link);
+/* Lets go all that is held back. */
+void soft_ill_end(struct soft_link *link);
+int soft_ill_new(struct soft_fault *fault, struct soft_ill **ret); /* -ENOMEM */
+void soft_ill_free(struct soft_ill *ill);			   /* NULL is fine */
 
 #endif

@@ -48,8 +48,13 @@ int soft_cq_init(struct soft_cq *cq, uint32_t capacity)
 		cq->ring = NULL;
 		return -rc;
 	}
-	cq->capacity = capacity;
+	cq->capacity = cq->room = capacity;
 	return 0;
+}
+
+void soft_cq_set_room(struct soft_cq *cq, uint32_t room)
+{
+	cq->room = room && room < cq->capacity ? room : cq->capacity;
 }
 
 void soft_cq_done(struct soft_cq *cq)
@@ -89,14 +94,14 @@ static bool make_room(struct soft_cq *cq, uint32_t produced)
 {
 	uint32_t consumed = atomic_load_explicit(&cq->consumed, memory_order_acquire);
 
-	if (produced - consumed < cq->capacity)
+	if (produced - consumed < cq->room)
 		return true;
 	if (cq->marked && pthread_mutex_trylock(&cq->consumer) == 0) {
 		compact(cq, 0, false);
 		pthread_mutex_unlock(&cq->consumer);
 		consumed = atomic_load_explicit(&cq->consumed, memory_order_relaxed);
 	}
-	return produced - consumed < cq->capacity;
+	return produced - consumed < cq->room;
 }
 
 int soft_cq_resize_locked(struct soft_cq *cq, uint32_t capacity)
@@ -116,6 +121,7 @@ int soft_cq_resize_locked(struct soft_cq *cq, uint32_t capacity)
 		old = cq->ring;
 		cq->ring = ring;
 		cq->mask = mask;
+		cq->room = cq->room < cq->capacity && cq->room < capacity ? cq->room : capacity;
 		cq->capacity = capacity;
 	}
 	free(old ? old : ring);
@@ -145,6 +151,13 @@ static void publish(struct soft_cq *cq, uint32_t produced, bool wakes)
 }
 
 bool soft_cq_push(struct soft_cq *cq, const struct soft_cqe *cqe)
+{
+	if (cq->late && soft_cq_late_add(cq, cqe))
+		return true;
+	return soft_cq_show(cq, cqe);
+}
+
+bool soft_cq_show(struct soft_cq *cq, const struct soft_cqe *cqe)
 {
 	uint32_t produced = atomic_load_explicit(&cq->produced, memory_order_relaxed);
 	struct soft_cqe *slot = &cq->ring[produced & cq->mask];
@@ -253,6 +266,8 @@ void soft_cq_forget(struct soft_cq *cq, uint32_t qp_num)
 {
 	uint32_t produced = atomic_load_explicit(&cq->produced, memory_order_relaxed);
 
+	if (cq->late)
+		soft_cq_late_forget(cq->late, cq, qp_num);
 	if (pthread_mutex_trylock(&cq->consumer) == 0) {
 		compact(cq, qp_num, true);
 		pthread_mutex_unlock(&cq->consumer);

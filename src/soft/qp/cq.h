@@ -14,6 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
+struct soft_cq_late;
+
 enum { SOFT_CQ_CAPACITY_MAX = 1 << 17 }; /* completions of one queue: what ibv_query_device says */
 
 /* Numbers of verbs: enum ibv_wc_status, enum ibv_wc_opcode, enum ibv_wc_flags. */
@@ -33,6 +37,7 @@ struct soft_cq {
 	struct soft_cqe *ring; /* capacity rounded up to a power of two */
 	uint32_t mask;
 	uint32_t capacity; /* as asked for */
+	uint32_t room;	   /* capacity, or less where a fault makes it overflow */
 	_Alignas(64) _Atomic uint32_t produced;
 	_Alignas(64) _Atomic uint32_t consumed;
 	pthread_mutex_t consumer; /* held by who polls */
@@ -43,6 +48,8 @@ struct soft_cq {
 	/* Running count of completions that an event has told of, one an event; may lag behind
 	 * consumed. */
 	_Atomic uint32_t told;
+	/* Producer's: where completions wait before they are shown; NULL: nowhere. Borrowed. */
+	struct soft_cq_late *late;
 	bool overrun; /* producer's */
 	bool marked;  /* producer's: dead completions may lie in the ring */
 	/* Called by the producer when an armed queue gets what it waits for; disarmed already.
@@ -87,7 +94,29 @@ bool soft_cq_arm(struct soft_cq *cq, bool solicited_only);
 /* true for exactly one of those who would raise the event. */
 bool soft_cq_disarm(struct soft_cq *cq);
 
+/* Engine lock held: a queue overflows when so many lie in it; 0: when its capacity does. */
+void soft_cq_set_room(struct soft_cq *cq, uint32_t room);
+
 /* Engine lock held: completions of a QP that goes away are not seen any more. */
 void soft_cq_forget(struct soft_cq *cq, uint32_t qp_num);
+
+/*
+ * Slow completions: what is pushed becomes visible, in its order, so much later. cq_late.c; all of
+ * it under the engine's lock.
+ */
+struct soft_cq_late_entry;
+struct soft_cq_late {
+	pp_ns delay;
+	struct soft_cq_late_entry *first, *last;
+};
+/* false: it is to be shown at once. */
+bool soft_cq_late_add(struct soft_cq *cq, const struct soft_cqe *cqe);
+/* Shows what is due. When the next is; 0: none waits. */
+pp_ns soft_cq_late_release(struct soft_cq_late *late, pp_ns now);
+/* Of a QP that goes away, in @cq. */
+void soft_cq_late_forget(struct soft_cq_late *late, const struct soft_cq *cq, uint32_t qp_num);
+void soft_cq_late_drop(struct soft_cq_late *late);
+/* Past the waiting: cq.c's. */
+bool soft_cq_show(struct soft_cq *cq, const struct soft_cqe *cqe);
 
 #endif
