@@ -250,7 +250,7 @@ static unsigned int list_rows(struct faulting *f)
 				pp_out_cell(f->out, pp_soft_text(process, "program"));
 				pp_out_cell(f->out, pp_soft_text(device, "name"));
 				pp_out_cell(f->out, pp_soft_text(fault, "fault"));
-				pp_out_cell_i64(f->out, pp_soft_number(fault, "seen"));
+				pp_out_cell_i64(f->out, pp_soft_number(fault, "matched"));
 				pp_out_cell_i64(f->out, pp_soft_number(fault, "fired"));
 			}
 		}

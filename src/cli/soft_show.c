@@ -175,7 +175,7 @@ static unsigned int faults_rows(struct shown *s)
 		pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(process, "pid"));
 		pp_out_cell(s->out, pp_soft_text(device, "name"));
 		pp_out_cell(s->out, pp_soft_text(fault, "fault"));
-		pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(fault, "seen"));
+		pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(fault, "matched"));
 		pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(fault, "fired"));
 	}
 	return rows;

@@ -67,7 +67,7 @@ static void show_set(struct pp_json *json, const struct soft_fault_set *set)
 	for (unsigned int i = 0; i < set->num; i++) {
 		pp_json_object(json, NULL);
 		pp_json_str(json, "fault", set->rules[i].spec.text);
-		pp_json_u64(json, "seen", set->rules[i].seen);
+		pp_json_u64(json, "matched", set->rules[i].seen);
 		pp_json_u64(json, "fired", set->rules[i].fired);
 		pp_json_end_object(json);
 	}
