@@ -213,6 +213,10 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
+	if (soft_context_gone(c)) {
+		errno = EIO;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
 	/* The old region stays valid until everything is known to be good. Windows were bound to
 	 * what it was. */
 	if (windows_of(c, mr)) {

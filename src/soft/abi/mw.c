@@ -15,8 +15,10 @@ struct ibv_mw *soft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct soft_context *c = soft_context_of(pd->context);
 	struct soft_mw_object *mw;
-	int r;
+	int r = soft_device_fault(c->device, SOFT_FAULT_ALLOC_MW);
 
+	if (r)
+		return soft_fail(r);
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return soft_fail(EINVAL);
 	if (!soft_object_is(&soft_pd_of(pd)->object, pd->handle))
@@ -71,6 +73,8 @@ int soft_dealloc_mw(struct ibv_mw *ibv)
 		return 0;
 	if (!soft_object_is(&mw->object, ibv->handle))
 		return soft_gone();
+	if (soft_context_gone(c))
+		return EIO;
 	if (soft_object_leave(c, &mw->object))
 		return EBUSY;
 	mw_remove(c, mw);

@@ -27,6 +27,7 @@ static const struct {
 	[SOFT_FAULT_ALLOC_PD] = {"alloc_pd", soft_fault_value_error, errors, true},
 	[SOFT_FAULT_REG_MR] = {"reg_mr", soft_fault_value_error, errors, true},
 	[SOFT_FAULT_REG_DMABUF_MR] = {"reg_dmabuf_mr", soft_fault_value_error, errors, true},
+	[SOFT_FAULT_ALLOC_MW] = {"alloc_mw", soft_fault_value_error, errors, true},
 	[SOFT_FAULT_CREATE_CQ] = {"create_cq", soft_fault_value_error, errors, true},
 	[SOFT_FAULT_CREATE_SRQ] = {"create_srq", soft_fault_value_error, errors, true},
 	[SOFT_FAULT_CREATE_QP] = {"create_qp", soft_fault_value_error, errors, true},
