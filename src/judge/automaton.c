@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A dense table of byte classes: one load per byte of text. A bit above the state's number says
+ * A dense table of byte classes: one load per byte of text. The bit above the state's number says
  * that literals end in it, so that the common byte touches nothing else.
  */
 #include "judge/automaton.h"
@@ -12,7 +12,7 @@
 
 #include "base/banned.h"
 
-enum { STATES_MAX = 0xffff, ENDS = 0x10000, NONE = 0xffff, SHORT = 3 };
+enum { STATES_MAX = 0x3ffff, ENDS = STATES_MAX + 1, NONE = 0xffff, SHORT = 3 };
 
 struct literal {
 	char *text; /* owned, folded */
@@ -26,7 +26,7 @@ struct pp_automaton {
 	unsigned int classes;
 	uint32_t *next;	   /* owned: [states][classes] */
 	uint16_t *literal; /* owned: the one that ends in a state, or NONE */
-	uint16_t *shorter; /* owned: nearest state on the way of suffixes where one ends; 0 none */
+	uint32_t *shorter; /* owned: nearest state on the way of suffixes where one ends; 0 none */
 	size_t states;
 };
 
@@ -145,8 +145,8 @@ static void insert(struct pp_automaton *a, unsigned int id)
 /* Breadth first: a state's suffix is always nearer to the root, hence already complete. */
 static int link_suffixes(struct pp_automaton *a)
 {
-	uint16_t *queue = calloc(a->states, sizeof(*queue));
-	uint16_t *suffix = calloc(a->states, sizeof(*suffix));
+	uint32_t *queue = calloc(a->states, sizeof(*queue));
+	uint32_t *suffix = calloc(a->states, sizeof(*suffix));
 	size_t head = 0, tail = 0;
 
 	if (!queue || !suffix) {
@@ -156,17 +156,17 @@ static int link_suffixes(struct pp_automaton *a)
 	}
 	for (unsigned int c = 0; c < a->classes; c++)
 		if (a->next[c])
-			queue[tail++] = (uint16_t)a->next[c];
+			queue[tail++] = a->next[c];
 	while (head < tail) {
 		size_t s = queue[head++], f = suffix[s];
 
-		a->shorter[s] = a->literal[f] != NONE ? (uint16_t)f : a->shorter[f];
+		a->shorter[s] = a->literal[f] != NONE ? (uint32_t)f : a->shorter[f];
 		for (unsigned int c = 0; c < a->classes; c++) {
 			uint32_t *to = &a->next[s * a->classes + c];
 
 			if (*to) {
-				suffix[*to] = (uint16_t)a->next[f * a->classes + c];
-				queue[tail++] = (uint16_t)*to;
+				suffix[*to] = a->next[f * a->classes + c];
+				queue[tail++] = *to;
 			} else {
 				*to = a->next[f * a->classes + c];
 			}

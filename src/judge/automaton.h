@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 
-enum { PP_LITERALS_MAX = 4096, PP_LITERAL_LONGEST = 200 };
+enum { PP_LITERALS_MAX = 8192, PP_LITERAL_LONGEST = 200 };
 
 struct pp_automaton; /* opaque */
 
