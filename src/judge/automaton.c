@@ -232,6 +232,17 @@ static bool whole_word(const struct literal *l, const char *text, size_t end, si
 	       (end == l->len || !isalpha((unsigned char)text[end - l->len - 1]));
 }
 
+void pp_hits_add(struct pp_hits *hits, unsigned int literal)
+{
+	if (pp_hits_have(hits, literal))
+		return;
+	hits->set[literal / 64] |= (uint64_t)1 << (literal % 64);
+	if (hits->n == sizeof(hits->list) / sizeof(hits->list[0]))
+		return;
+	hits->end[hits->n] = 0;
+	hits->list[hits->n++] = (uint16_t)literal;
+}
+
 static void collect(const struct pp_automaton *a, size_t s, const char *text, size_t end,
 		    size_t len, struct pp_hits *hits)
 {

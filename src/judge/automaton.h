@@ -46,6 +46,9 @@ struct pp_hits {
 bool pp_automaton_scan(const struct pp_automaton *a, const char *text, size_t len,
 		       struct pp_hits *hits);
 
+/* As if the line held it, at its start. */
+void pp_hits_add(struct pp_hits *hits, unsigned int literal);
+
 static inline bool pp_hits_have(const struct pp_hits *hits, unsigned int literal)
 {
 	return hits->set[literal / 64] >> (literal % 64) & 1;

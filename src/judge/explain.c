@@ -181,11 +181,12 @@ static void test_anchored(struct pp_explain *e, unsigned int literal, struct pp_
 static void test_line(struct pp_explain *e, struct pp_line *line, uint64_t number,
 		      struct outcome *o)
 {
-	/* Of a long line the part is shown where a word was found: it is read each time. */
-	bool is_long = line->len >= PP_EVIDENCE_TEXT;
-	uint64_t shape = is_long ? 0
-				 : pp_shape_of(&e->known->shapes, line->text, line->len,
-					       pp_message_prefix(line->text, line->len));
+	/* Of a long line the part is shown where a word was found: it is read each time; so is what
+	 * means more than its own words. */
+	bool apart = line->len >= PP_EVIDENCE_TEXT || line->quoted;
+	uint64_t shape = apart ? 0
+			       : pp_shape_of(&e->known->shapes, line->text, line->len,
+					     pp_message_prefix(line->text, line->len));
 	struct pp_shape_fits *known = pp_shape_slot(e->shapes, shape);
 
 	if (shape && known->shape == shape) {
@@ -197,7 +198,7 @@ static void test_line(struct pp_explain *e, struct pp_line *line, uint64_t numbe
 		line->at = e->hits->end[i];
 		test_anchored(e, e->hits->list[i], line, number, o);
 	}
-	if (is_long || o->fits.n > PP_SHAPE_FITS)
+	if (apart || o->fits.n > PP_SHAPE_FITS)
 		return;
 	*known = o->fits;
 	known->shape = shape;
@@ -236,17 +237,49 @@ static void read_derived(struct pp_explain *e, const struct pp_line *line, uint6
 		pp_components_read(&e->components, line->text, line->len, number, words);
 }
 
+/* What may stand behind "Last error:" in place of a message: there was none. */
+static bool is_trace(const char *text, size_t len)
+{
+	static const char *const words[] = {"Traceback", "Exception raised from", "frame #",
+					    "NCCL WARN", "NCCL INFO"};
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++)
+		if (memmem(text, len, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+/* Whether the line is a warning of NCCL that PyTorch or XLA repeats; its hits are completed. */
+static bool is_quoted(struct pp_explain *e, const char *text, size_t len, uint64_t number)
+{
+	const struct pp_known_set *k = e->known;
+	bool quoted = e->announced && number - e->announced <= 1 && !is_trace(text, len);
+
+	e->announced = 0;
+	if (pp_hits_have(e->hits, k->announce[0])) {
+		quoted = text[len - 1] != ':';
+		e->announced = quoted ? 0 : number;
+	}
+	quoted |= pp_hits_have(e->hits, k->announce[1]);
+	for (unsigned int i = 0; quoted && i < PP_ARRAY_LEN(k->warning); i++)
+		pp_hits_add(e->hits, k->warning[i]);
+	return quoted;
+}
+
 static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 {
 	struct pp_explain *e = arg;
-	struct pp_line line = {text, len, e->hits, e->fields, false, 0};
+	struct pp_line line = {text, len, e->hits, e->fields, false, 0, false};
 	struct outcome o;
+	bool found;
 
 	e->n_lines = number;
 	if (e->derived.in_table)
 		pp_derived_read_measured(&e->derived, text, len, number);
-	if (!pp_automaton_scan(e->known->automaton, text, len, e->hits))
+	found = pp_automaton_scan(e->known->automaton, text, len, e->hits);
+	if (!found && !e->announced)
 		return;
+	line.quoted = is_quoted(e, text, len, number);
 	e->tested++;
 	o.n_owners = o.fits.n = 0;
 	o.alarm = o.stamped = false;
@@ -328,7 +361,7 @@ int pp_explain_finish(struct pp_explain *e, const struct pp_facts *facts,
 	}
 	kept = x.n;
 	unexplained(e, &x);
-	r = pp_explain_rank(x.list, &kept);
+	r = pp_explain_rank(e, x.list, &kept);
 	if (r) {
 		pp_explanation_done(&x);
 		return r;

@@ -265,23 +265,32 @@ static bool names(const char *const list[PP_KNOWN_NAMES], const struct pp_known 
 	return false;
 }
 
-static bool same_line(const struct pp_diagnosis *a, const struct pp_diagnosis *b)
+/* Whether @b reads the line that speaks for @a, by any of its signatures. */
+static bool same_line(const struct pp_explain *e, const struct pp_diagnosis *a,
+		      const struct pp_diagnosis *b)
 {
+	const struct pp_clue *match = &b->known->match;
+
+	if (!a->n_evidence)
+		return false;
 	for (unsigned int i = 0; i < b->n_evidence; i++)
-		if (a->n_evidence && a->evidence[0]->line == b->evidence[i]->line)
+		if (a->evidence[0]->line == b->evidence[i]->line)
+			return true;
+	for (unsigned int i = match->first; i < match->first + match->n; i++)
+		if (e->seen[i].times && a->evidence[0]->line == e->seen[i].line)
 			return true;
 	return false;
 }
 
 /* A last resort where a narrower rule reads the same line, or another of them stands first. */
-static bool resorts(const struct pp_diagnosis *list, size_t i, size_t k)
+static bool resorts(const struct pp_explain *e, const struct pp_diagnosis *list, size_t i, size_t k)
 {
 	if (!list[k].known->last || i == k)
 		return false;
-	return same_line(&list[k], &list[i]) && (!list[i].known->last || i < k);
+	return same_line(e, &list[k], &list[i]) && (!list[i].known->last || i < k);
 }
 
-static int drop_beaten(struct pp_diagnosis *list, size_t *n)
+static int drop_beaten(const struct pp_explain *e, struct pp_diagnosis *list, size_t *n)
 {
 	bool *beaten = calloc(*n + 1, sizeof(*beaten));
 	size_t kept = 0;
@@ -290,7 +299,7 @@ static int drop_beaten(struct pp_diagnosis *list, size_t *n)
 		return -ENOMEM;
 	for (size_t i = 0; i < *n; i++)
 		for (size_t k = 0; k < *n; k++)
-			beaten[k] |= resorts(list, i, k) ||
+			beaten[k] |= resorts(e, list, i, k) ||
 				     (i != k && list[i].certainty >= list[k].certainty &&
 				      names(list[i].known->beats, list[k].known));
 	for (size_t i = 0; i < *n; i++)
@@ -375,9 +384,9 @@ static int by_rank(const void *pa, const void *pb)
 	return a->known < b->known ? -1 : a->known > b->known; /* the order of the rules */
 }
 
-int pp_explain_rank(struct pp_diagnosis *list, size_t *n)
+int pp_explain_rank(const struct pp_explain *e, struct pp_diagnosis *list, size_t *n)
 {
-	int r = drop_beaten(list, n);
+	int r = drop_beaten(e, list, n);
 
 	if (r)
 		return r;

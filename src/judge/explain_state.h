@@ -29,6 +29,7 @@ struct pp_explain {
 	uint64_t more_complaints; /* beyond those, with nothing that fits */
 	struct pp_derived derived;
 	struct pp_components components;
+	uint64_t announced; /* line after which a quoted warning follows; 0 none */
 	uint64_t n_lines, n_bytes, tested;
 	bool ended, here;
 };
@@ -37,7 +38,7 @@ struct pp_explain {
 bool pp_explain_candidate(const struct pp_explain *e, const struct pp_known *k,
 			  const struct pp_facts *facts, struct pp_diagnosis *ret);
 /* Beaten ones out, certainty where causes compete, consequences, order. -ENOMEM. */
-int pp_explain_rank(struct pp_diagnosis *list, size_t *n);
+int pp_explain_rank(const struct pp_explain *e, struct pp_diagnosis *list, size_t *n);
 
 /* The earliest line that fits the clue; NULL none. */
 const struct pp_seen_line *pp_explain_seen(const struct pp_explain *e, const struct pp_clue *clue);

@@ -24,8 +24,8 @@ const char *pp_certainty_name(enum pp_certainty c)
 
 const char *pp_known_kind_name(enum pp_known_kind k)
 {
-	static const char *const words[PP_KNOWN_KINDS] = {"problem", "consequence", "state", "harmless",
-							  "format", "alarm"};
+	static const char *const words[PP_KNOWN_KINDS] = {"problem",  "consequence", "state",
+							  "harmless", "format",	     "alarm"};
 
 	return words[k];
 }
@@ -172,6 +172,19 @@ static int watch(struct pp_known_set *k, const char *word, struct pp_error *err)
 	return pp_automaton_add(k->automaton, word, &k->watched[k->n_watched++], err);
 }
 
+static int add_quotes(struct pp_known_set *k, struct pp_error *err)
+{
+	static const char *const warning[] = {"NCCL WARN", "NCCL WARN "};
+	static const char *const announce[] = {"Last error:", "Last NCCL warning(error) log entry"};
+	int r = 0;
+
+	for (unsigned int i = 0; !r && i < PP_ARRAY_LEN(warning); i++)
+		r = pp_automaton_add(k->automaton, warning[i], &k->warning[i], err);
+	for (unsigned int i = 0; !r && i < PP_ARRAY_LEN(announce); i++)
+		r = pp_automaton_add(k->automaton, announce[i], &k->announce[i], err);
+	return r;
+}
+
 static void tell_shapes(struct pp_known_set *k)
 {
 	for (size_t i = 0; i < k->n_signatures; i++)
@@ -195,6 +208,8 @@ int pp_known_finish(struct pp_known_set *k, struct pp_error *err)
 	k->first_component = k->n_watched;
 	for (unsigned int i = 0; !r && pp_component_word(i); i++)
 		r = watch(k, pp_component_word(i), err);
+	if (!r)
+		r = add_quotes(k, err);
 	literals = pp_automaton_literals(k->automaton);
 	tell_shapes(k);
 	if (!r)

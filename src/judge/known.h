@@ -19,7 +19,7 @@ enum pp_certainty { PP_POSSIBLE, PP_LIKELY, PP_CERTAIN };
 enum pp_known_kind {
 	PP_KNOWN_PROBLEM,
 	PP_KNOWN_CONSEQUENCE, /* of something earlier, often on another rank */
-	PP_KNOWN_STATE, /* how the text says things run: nothing failed by it alone */
+	PP_KNOWN_STATE,	      /* how the text says things run: nothing failed by it alone */
 	PP_KNOWN_HARMLESS,
 	PP_KNOWN_FORMAT, /* not a problem: a text that is understood */
 	PP_KNOWN_ALARM,	 /* a line that complains; unexplained unless another one fits it */
@@ -63,6 +63,11 @@ struct pp_known_set {
 	struct pp_automaton *automaton;
 	/* By literal: signatures that are anchored on it, index[literal] .. index[literal + 1]. */
 	unsigned int *index, *anchored; /* owned */
+	/*
+	 * PyTorch and XLA repeat NCCL's last warning without its head: a line that they announce is
+	 * read as if it had it.
+	 */
+	unsigned int warning[2], announce[2];
 	/* Literals of lines that are read beyond signatures. */
 	unsigned int watched[PP_KNOWN_WATCHED];
 	struct pp_shapes shapes;

@@ -44,7 +44,8 @@ struct pp_line {
 	const struct pp_hits *hits;
 	struct pp_fields *fields;
 	bool has_fields;
-	size_t at; /* behind the literal that led here */
+	size_t at;   /* behind the literal that led here */
+	bool quoted; /* read as a warning of NCCL, whose head it lacks */
 };
 
 bool pp_signature_test(const struct pp_signature *s, struct pp_line *line);

@@ -737,6 +737,43 @@ static void test_last_resort(void **state)
 	done(&r);
 }
 
+/* NCCL's last warning as PyTorch and XLA repeat it: without its head. */
+static void test_repeated_warning(void **state)
+{
+	static const struct {
+		const char *text, *rule;
+	} rows[] = {
+		{"[rank1]: Last error:\n[rank1]: socketStartConnect: Connect to 192.0.2.1<5> "
+		 "failed : "
+		 "Connection refused\n",
+		 "nccl-bootstrap-interface"},
+		{"Last error: Duplicate GPU detected : rank 0 and rank 1\n", "nccl-duplicate-gpu"},
+		{"NCCL operation failed. Last NCCL warning(error) log entry (may be unrelated) "
+		 "'Net : "
+		 "Call to recv from 192.0.2.2<4> failed : Connection timed out'.\n",
+		 "nccl-link-lost"},
+		/* It was empty: what follows is something else. */
+		{"ncclSystemError: System call (e.g. socket, malloc) or external library call "
+		 "failed.\nLast error:\n\nConnect to it\n",
+		 "nccl-system-error"},
+		{"ncclSystemError: System call (e.g. socket, malloc) or external library call "
+		 "failed.\nLast error:\nException raised from checkForNCCLErrors\n",
+		 "nccl-system-error"},
+	};
+	struct reading r;
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(rows); i++) {
+		explain(*state, rows[i].text, NULL, &r);
+		if (strcmp(first(&r), rows[i].rule) != 0)
+			fail_msg("row %zu: %s", i, first(&r));
+		done(&r);
+	}
+	/* Shown as it stands in the text. */
+	explain(*state, rows[1].text, NULL, &r);
+	assert_memory_equal(r.x.list[0].evidence[0]->text, "Last error:", 11);
+	done(&r);
+}
+
 /* What counts is quoted, wherever it stands in the line. */
 static void test_quoted_part(void **state)
 {
@@ -810,6 +847,7 @@ int main(void)
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_last_resort),
+		cmocka_unit_test(test_repeated_warning),
 		cmocka_unit_test(test_quoted_part),
 		cmocka_unit_test(test_bad_rules),
 	};
