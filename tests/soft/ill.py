@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An ill wire, ten seeds: 10^4 messages of all kinds between two processes, each byte checked, each
-atomic counted, each receive in its order (mesh judges). That the wire was ill is seen from the
-processes' own counters; a sound wire beside it must show none of it.
+"""An ill wire by seed: mixed messages of all kinds between two processes, each byte checked, each
+atomic counted, each receive in its order (mesh judges). That the wire was as ill as it was to be is
+seen from the processes' own counts, against what a binomial distribution allows; a sound wire beside
+it must show none of it.
 
-usage: ill.py PEERPATH MESH
+usage: ill.py PEERPATH MESH FIRST-SEED SEEDS MESSAGES
 """
 import json
+import math
 import subprocess
 import sys
 
 PEERPATH, MESH = sys.argv[1], sys.argv[2]
-SEEDS, MESSAGES, LIMIT_S = 10, 500, 100
-ILL = "loss_ppm=20000,duplicate_ppm=20000,reorder_ppm=30000,corrupt_ppm=10000,seed={}"
+FIRST, SEEDS, MESSAGES = map(int, sys.argv[3:6])
+LIMIT_S = 100
+SHARES = {"loss": 0.01, "duplicate": 0.01, "reorder": 0.02, "corrupt": 0.001}
+ILL = " ".join(f"{noun}={share:.1%}" for noun, share in SHARES.items()) + " delay=50us~200us@5% seed={}"
 # What each fault leaves behind at one of the ends.
 TRACES = {"loss, seen by a gap": ("hw_counters", "out_of_sequence"),
           "a NAK of a gap": ("hw_counters", "packet_seq_err"),
           "duplicates": ("hw_counters", "duplicate_request"),
-          "corruption": ("drops", "icrc"),
+          "corruption": ("hw_counters", "rx_icrc_encapsulated"),
           "packets sent again": ("counters", "retransmitted_packets")}
 
 
@@ -26,23 +30,21 @@ def children(pid):
         return {int(p) for p in f.read().split()}
 
 
-def traces(pids):
-    """Sums over the devices of the processes."""
+def shown(pids):
     out = subprocess.run([PEERPATH, "soft", "show", "--json"], stdout=subprocess.PIPE, timeout=LIMIT_S, check=True)
     processes = [p for p in json.loads(out.stdout)["processes"] if p["pid"] in pids]
     if len(processes) != len(pids):
         raise ValueError(f"soft show knows {len(processes)} of {len(pids)} processes")
-    return {name: sum(d[group][key] for p in processes for d in p["devices"])
-            for name, (group, key) in TRACES.items()}
+    return [d for p in processes for d in p["devices"]]
 
 
 def run(seed, faults):
-    """(what mesh said, traces); raises CalledProcessError."""
-    config = "name=lo,address=127.0.0.1" + (f",{faults}" if faults else "")
-    argv = [PEERPATH, "soft", "--config", config, "--", MESH, "-n", "2", "-c", str(MESSAGES), "-S", str(seed), "-i"]
+    """(what mesh said, devices as shown); raises CalledProcessError."""
+    config = "name=lo,address=127.0.0.1" + (f",fault={faults}" if faults else "")
+    argv = [PEERPATH, "soft", "--config", config, "--", MESH, "-n", "2", "-c", str(MESSAGES // 2), "-S", str(seed), "-i"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as mesh:
         line = mesh.stdout.readline()
-        seen = traces(children(mesh.pid)) if line == "through\n" else {}
+        seen = shown(children(mesh.pid)) if line == "through\n" else []
         said, _ = mesh.communicate(timeout=LIMIT_S)
     if mesh.returncode:
         print(line, said, end="")
@@ -50,21 +52,41 @@ def run(seed, faults):
     return said.strip(), seen
 
 
+def traces(devices):
+    return {name: sum(d[group][key] for d in devices) for name, (group, key) in TRACES.items()}
+
+
+def wrong_shares(devices):
+    """Five standard deviations: by chance once in two million."""
+    for d in devices:
+        counts = {f["fault"].partition("=")[0]: f for f in d["faults"]}
+        for noun, share in SHARES.items():
+            n, fired = counts[noun]["matched"], counts[noun]["fired"]
+            if abs(fired - n * share) > 5 * math.sqrt(n * share * (1 - share)) + 1:
+                yield f"{noun}: {fired} of {n}, not {share:.1%}"
+        if not counts["delay"]["fired"] or not d["fault_log"]["entries"]:
+            yield "nothing was delayed, or nothing written down"
+
+
 def main():
+    faults = []
     try:
-        said, sound = run(0, None)
+        said, devices = run(0, None)
+        sound = traces(devices)
         print("sound:", said, sound)
+        if sound["corruption"] or any(d["faults"] or d["fault_log"]["packets"] for d in devices):
+            faults.append("a sound wire corrupts, or has faults")
         sums = dict.fromkeys(TRACES, 0)
-        for seed in range(1, SEEDS + 1):
-            said, seen = run(seed, ILL.format(seed))
+        for seed in range(FIRST, FIRST + SEEDS):
+            said, devices = run(seed, ILL.format(seed))
+            seen = traces(devices)
             print(f"seed {seed}:", said, seen, flush=True)
             sums = {name: sums[name] + seen[name] for name in TRACES}
+            faults += [f"seed {seed}: {what}" for what in wrong_shares(devices)]
     except subprocess.CalledProcessError as e:
         return e.returncode
-    faults = [f"no trace of {name}" for name, n in sums.items() if not n]
-    if sound["corruption"]:
-        faults.append("a sound wire corrupts")
-    print("\n".join(faults) or f"{SEEDS * MESSAGES * 2} messages right: {sums}")
+    faults += [f"no trace of {name}" for name, n in sums.items() if not n]
+    print("\n".join(faults) or f"{SEEDS * MESSAGES} messages right: {sums}")
     return 1 if faults else 0
 
 

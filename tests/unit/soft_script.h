@@ -184,6 +184,8 @@ static inline void expect_out(struct stage *s, const struct step *t)
 	s->seen_sent++;
 	MUST(sent->p.opcode == (SOFT_RC | t->op));
 	MUST(sent->p.psn == t->psn);
+	/* A notification is told by BECN alone (A17.9.3). */
+	MUST(sent->p.becn == (t->op == SOFT_CNP) && !sent->p.fecn && !sent->p.ack_request);
 	MUST(sent->p.dest_qp == STAGE_PEER && sent->p.pkey == 0xffff);
 	if (flags & SOFT_HAS_AETH) {
 		MUST(sent->p.syndrome == t->syndrome);

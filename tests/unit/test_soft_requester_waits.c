@@ -195,7 +195,7 @@ static void congestion_notification(void **state)
 	limit = r.node.window.limit;
 	give(&r, &p);
 	give(&r, &p); /* of one round trip */
-	assert_int_equal(r.node.counters.cnp_handled, 2);
+	assert_int_equal(r.node.counters.rp_cnp_handled, 2);
 	assert_int_equal(r.node.window.limit, limit / 2);
 	rig_close(&r);
 }

@@ -157,8 +157,8 @@ static const struct row rows[] = {
 	  IN(SEND_LAST, P, .len = 1),
 	  LAST_NAK(0x61, P, 0),
 	  EVENT(REQUEST)}},
-	{"congestion marks are counted, others not",
-	 {IN(WRITE_ONLY, P, .tc = 3), IN(WRITE_ONLY, P + 1, .tc = 2),
+	{"congestion marks are counted and told of, not each, others not",
+	 {IN(WRITE_ONLY, P, .tc = 3), OUT(CNP, 0, 0), IN(WRITE_ONLY, P + 1, .tc = 2),
 	  IN(WRITE_ONLY, P + 1, .tc = 0xff), TURN, OUT(ACKNOWLEDGE, P + 1, 2)}},
 };
 
@@ -233,7 +233,8 @@ static void counted(void **state)
 	assert_int_equal(s->counters.rx_atomic_requests, 1);
 	assert_int_equal(s->counters.duplicate_request, 1);
 	assert_int_equal(s->counters.out_of_sequence, 2);
-	assert_int_equal(s->counters.ecn_marked, 2);
+	assert_int_equal(s->counters.np_ecn_marked_roce_packets, 2);
+	assert_int_equal(s->counters.np_cnp_sent, 1);
 	assert_int_equal(s->counters.received_data_bytes, 20 + 257);
 	assert_int_equal(s->counters.sent_data_bytes, 300);
 	stage_close(s);

@@ -3,7 +3,7 @@
  * An ill wire: every packet leaves alone, and meets the fate drawn for it. In use only when faults
  * are asked for.
  *
- * Packets that are delayed, or wait for a slow wire, lie in a list by the time when they may go.
+ * Packets that are delayed, or wait for a slow wire, lie in a list until they may go.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -86,29 +86,28 @@ static void passed(struct soft_link *link)
 	}
 }
 
-/* Into the list, behind all that go no later. */
+/* To the end of the list: a scattered delay stretches the distances of packets, and not their
+ * order, which has a fault of its own. */
 static bool enqueue(struct soft_ill *ill, const struct soft_path *path, const uint8_t *bytes,
 		    size_t len, pp_ns due)
 {
-	struct soft_late *l, **at = &ill->late;
+	struct soft_late *l;
 
 	if (ill->late_bytes + len > LATE_BYTES)
 		return false;
 	l = malloc(sizeof(*l) + len);
 	if (!l)
 		return false;
-	if (ill->late_last && ill->late_last->due <= due)
-		at = &ill->late_last->next;
-	while (*at && (*at)->due <= due)
-		at = &(*at)->next;
+	l->next = NULL;
 	l->path = *path;
-	l->due = due;
+	l->due = ill->late_last && ill->late_last->due > due ? ill->late_last->due : due;
 	l->len = len;
 	memcpy(l->bytes, bytes, len);
-	l->next = *at;
-	*at = l;
-	if (!l->next)
-		ill->late_last = l;
+	if (ill->late_last)
+		ill->late_last->next = l;
+	else
+		ill->late = l;
+	ill->late_last = l;
 	ill->late_bytes += len;
 	return true;
 }

@@ -77,7 +77,7 @@ struct soft_late; /* a packet that goes later; ill.c */
 
 struct soft_ill {
 	struct soft_fault *fault;	    /* borrowed */
-	struct soft_late *late, *late_last; /* by the time when they may go */
+	struct soft_late *late, *late_last; /* those that go later */
 	size_t late_bytes;
 	pp_ns free_at; /* when a slow wire takes the next packet */
 	unsigned int num_held;

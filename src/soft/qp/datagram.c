@@ -20,8 +20,6 @@ enum {
 	IPV4_BYTES = 20,
 	UDP_BYTES = 8,
 	PROTOCOL_UDP = 17,
-	ECN_MASK = 3,
-	ECN_CE = 3,
 };
 
 /* Queue keys with this bit are privileged: the QP's own is sent instead (10.2.5). */
@@ -186,8 +184,6 @@ void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 	} else if (p->opcode != (SOFT_UD | SOFT_SEND_ONLY)) {
 		return;
 	}
-	if ((tc & ECN_MASK) == ECN_CE)
-		qp->counters->ecn_marked++;
 	if (!welcome(qp, p) || !soft_recv_queue_take(qp->resp.rq, wr))
 		return;
 	make_grh(grh, p, from, tc);

@@ -22,7 +22,7 @@ void soft_requester_tick(struct soft_qp *qp, pp_ns now);
 /* responder.c: requests in, acknowledges and responses out */
 void soft_responder_reset(struct soft_qp *qp);
 void soft_responder_start(struct soft_qp *qp); /* to RTR */
-void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc);
+void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p);
 /* Read responses and the pending acknowledge: one acknowledge a turn of the engine, not one a
  * packet. */
 bool soft_responder_pump(struct soft_qp *qp, size_t *budget);
@@ -31,11 +31,11 @@ bool soft_responder_only_acknowledges(const struct soft_qp *qp);
 void soft_responder_flush(struct soft_qp *qp);
 
 /* What a request of a connection does by arriving. @tc: the traffic class that it came with. */
-void soft_responder_arrived(struct soft_qp *qp, uint8_t tc);
+void soft_responder_arrived(struct soft_qp *qp);
 
 /* unreliable.c: UC both ways */
 bool soft_unreliable_pump(struct soft_qp *qp, size_t *budget, pp_ns now);
-void soft_unreliable_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc);
+void soft_unreliable_request(struct soft_qp *qp, const struct soft_packet *p);
 
 /* datagram.c: UD both ways */
 bool soft_datagram_pump(struct soft_qp *qp, size_t *budget);

@@ -9,6 +9,11 @@
 
 #include "base/banned.h"
 
+/* Traffic class of a packet that met congestion (RFC 3168). */
+enum { ECN_MASK = 3, ECN_CE = 3 };
+
+static const pp_ns CNP_GAP = 50000;
+
 int soft_qp_init(struct soft_qp *qp, const struct soft_qp_caps *caps,
 		 struct soft_recv_queue *shared_rq, bool signal_all)
 {
@@ -103,6 +108,30 @@ static bool receives(const struct soft_qp *qp)
 	return qp->state >= SOFT_QP_RTR && qp->state <= SOFT_QP_SQE;
 }
 
+/*
+ * A packet that met congestion. Who sent it is told by a notification (annex A17.9.3), not more
+ * often than a round trip or so lasts. One of a datagram would need an address handle.
+ */
+static __attribute__((noinline, cold)) void marked(struct soft_qp *qp, const struct soft_packet *p,
+						   pp_ns now)
+{
+	const struct soft_packet cnp = {.opcode = SOFT_CNP,
+					.migrated = true,
+					.becn = true,
+					.pkey = qp->attr.pkey,
+					.dest_qp = qp->attr.remote_qpn};
+	struct soft_path path = qp->path;
+
+	qp->counters->np_ecn_marked_roce_packets++;
+	if (qp->transport == SOFT_UD || p->opcode == (SOFT_RC | SOFT_ACKNOWLEDGE) ||
+	    (qp->cnp_sent && now - qp->cnp_sent < CNP_GAP))
+		return;
+	qp->cnp_sent = now;
+	qp->counters->np_cnp_sent++;
+	path.traffic_class &= (uint8_t)~ECN_MASK;
+	qp->ops->send(qp, &path, &cnp, NULL, 0);
+}
+
 void soft_qp_receive(struct soft_qp *qp, const struct soft_packet *p, const struct soft_path *from,
 		     uint8_t tc, pp_ns now)
 {
@@ -110,19 +139,21 @@ void soft_qp_receive(struct soft_qp *qp, const struct soft_packet *p, const stru
 	if (!receives(qp))
 		return;
 	if (p->opcode == SOFT_CNP) {
-		qp->counters->cnp_handled++;
+		qp->counters->rp_cnp_handled++;
 		if (qp->window)
 			soft_window_lost(qp->window, now);
 		return;
 	}
 	if ((p->opcode & 0xe0) != (unsigned int)qp->transport)
 		return;
+	if ((tc & ECN_MASK) == ECN_CE)
+		marked(qp, p, now);
 	if (qp->transport == SOFT_UD)
 		soft_datagram_request(qp, p, from, tc);
 	else if (qp->transport == SOFT_UC)
-		soft_unreliable_request(qp, p, tc);
+		soft_unreliable_request(qp, p);
 	else if (!(soft_opcode_find(p->opcode)->flags & SOFT_IS_RESPONSE))
-		soft_responder_request(qp, p, tc);
+		soft_responder_request(qp, p);
 	else
 		soft_requester_response(qp, p, now);
 }

@@ -71,7 +71,7 @@ struct soft_counters { /* names after the kernel's hw_counters where one fits */
 		resp_remote_access_errors;
 	uint64_t req_cqe_error, implied_nak_seq_err, retransmitted_packets, early_retransmits;
 	uint64_t rx_write_requests, rx_read_requests, rx_atomic_requests, rx_sends;
-	uint64_t cnp_handled, ecn_marked;
+	uint64_t rp_cnp_handled, np_ecn_marked_roce_packets, np_cnp_sent;
 	uint64_t sent_data_bytes, received_data_bytes;
 	uint64_t qkey_violations;    /* qkey_viol_cntr of a port */
 	uint64_t datagrams_too_long; /* dropped: longer than the buffers that waited */
@@ -183,6 +183,7 @@ struct soft_qp {
 	struct soft_requester req;
 	struct soft_responder resp;
 	struct soft_qp *table_next, *ready_next; /* the engine's */
+	pp_ns cnp_sent;				 /* the last one; 0: none */
 	bool ready;				 /* the engine's: in the ready list */
 	pp_ns asked;	 /* the engine's: when a request came that no post followed yet, 0: none */
 	uint8_t replies; /* the engine's: requests in a row that a post followed soon */

@@ -15,9 +15,6 @@
 
 #include "base/banned.h"
 
-/* Traffic class of a packet that met congestion (RFC 3168). */
-enum { ECN_MASK = 3, ECN_CE = 3 };
-
 void soft_responder_reset(struct soft_qp *qp)
 {
 	struct soft_responder *r = &qp->resp;
@@ -149,12 +146,6 @@ static struct soft_refusal execute(struct soft_qp *qp, const struct soft_packet 
 	return SOFT_EXECUTED;
 }
 
-static void mark(struct soft_qp *qp, uint8_t tc)
-{
-	if ((tc & ECN_MASK) == ECN_CE)
-		qp->counters->ecn_marked++;
-}
-
 static void establish(struct soft_qp *qp)
 {
 	if (qp->resp.established)
@@ -164,9 +155,8 @@ static void establish(struct soft_qp *qp)
 		qp->ops->event(qp, SOFT_QP_EVENT_ESTABLISHED);
 }
 
-void soft_responder_arrived(struct soft_qp *qp, uint8_t tc)
+void soft_responder_arrived(struct soft_qp *qp)
 {
-	mark(qp, tc);
 	establish(qp);
 }
 
@@ -214,7 +204,7 @@ static void expected(struct soft_qp *qp, const struct soft_packet *p, uint16_t f
 	}
 }
 
-void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc)
+void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p)
 {
 	struct soft_responder *r = &qp->resp;
 	uint16_t flags = soft_opcode_find(p->opcode)->flags;
@@ -224,7 +214,6 @@ void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p, uin
 	if ((p->opcode & 0xe0) != SOFT_RC || !flags || flags & SOFT_IS_RESPONSE || r->closing ||
 	    !qp->attr.mtu)
 		return;
-	mark(qp, tc);
 	distance = soft_psn_diff(p->psn, r->expected_psn);
 	if (distance > 0)
 		ahead(qp);

@@ -181,14 +181,14 @@ static bool execute(struct soft_qp *qp, const struct soft_packet *p, uint16_t fl
 	return !why.syndrome;
 }
 
-void soft_unreliable_request(struct soft_qp *qp, const struct soft_packet *p, uint8_t tc)
+void soft_unreliable_request(struct soft_qp *qp, const struct soft_packet *p)
 {
 	struct soft_responder *r = &qp->resp;
 	uint16_t flags = soft_opcode_find(p->opcode)->flags;
 
 	if (!qp->attr.mtu)
 		return;
-	soft_responder_arrived(qp, tc);
+	soft_responder_arrived(qp);
 	if (p->psn != r->expected_psn) {
 		qp->counters->out_of_sequence++;
 		r->in_message = false;
