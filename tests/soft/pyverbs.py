@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """rdma-core's own tests, as Debian installs them, on the software device: what is listed in
-pyverbs.expected passes, and nothing fails. What they skip is printed with their reasons.
+pyverbs.expected passes, and nothing fails. They skip nothing but what is listed in pyverbs.skipped,
+under our reason; their own are printed.
 
-usage: pyverbs.py PEERPATH EXPECTED [--write]
+usage: pyverbs.py PEERPATH EXPECTED SKIPPED [--write]
 """
 import collections
 import gzip
@@ -16,7 +17,7 @@ import tempfile
 
 from soft import LOOP, alone, not_sanitized, on, skip
 
-PEERPATH, EXPECTED = sys.argv[1], pathlib.Path(sys.argv[2])
+PEERPATH, EXPECTED, SKIPPED = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 TESTS = pathlib.Path("/usr/share/doc/rdma-core/tests")
 PYTHON = "/usr/bin/python3"  # the one that Debian's pyverbs is for
 
@@ -69,8 +70,9 @@ def main():
         (pathlib.Path(folder) / "tests").mkdir()
         seen = outcomes(pathlib.Path(folder))
     passed = {name for name, how, _ in seen if how == "ok"}
-    if sys.argv[3:] == ["--write"]:
+    if sys.argv[4:] == ["--write"]:
         EXPECTED.write_text("".join(f"{name}\n" for name in sorted(passed)), encoding="ascii")
+    allowed = {name for name in SKIPPED.read_text(encoding="ascii").splitlines() if not name.startswith("#")}
     expected = set(EXPECTED.read_text(encoding="ascii").split())
     failed = [(name, why) for name, how, why in seen if how == "failed"]
     skipped = collections.Counter(why for _, how, why in seen if how == "skipped")
@@ -80,8 +82,11 @@ def main():
         print(f"failed {name}: {why}")
     for name in sorted(expected - passed):
         print(f"passed before, not now: {name}")
+    unexplained = sorted(name for name, how, _ in seen if how == "skipped" and name not in allowed)
+    for name in unexplained:
+        print(f"skipped, and no reason is listed for it: {name}")
     print(f"{len(passed)} passed, {len(failed)} failed, {sum(skipped.values())} skipped; {len(expected)} must pass")
-    return 1 if failed or expected - passed or not expected else 0
+    return 1 if failed or unexplained or expected - passed or not expected else 0
 
 
 if __name__ == "__main__":
