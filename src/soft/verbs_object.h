@@ -21,6 +21,10 @@ struct ibv_pd {
 	uint32_t handle;
 };
 
+struct ibv_td_init_attr {
+	uint32_t comp_mask;
+};
+
 struct ibv_td {
 	struct ibv_context *context;
 };
@@ -301,7 +305,7 @@ struct verbs_context {
 	struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *context,
 					      struct ibv_parent_domain_init_attr *attr);
 	int (*dealloc_td)(struct ibv_td *td);
-	struct ibv_td *(*alloc_td)(struct ibv_context *context, void *attr);
+	struct ibv_td *(*alloc_td)(struct ibv_context *context, struct ibv_td_init_attr *attr);
 	int (*modify_cq)(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 	soft_slot_unused post_srq_ops, wq[5];
 	int (*query_rt_values)(struct ibv_context *context, struct ibv_values_ex *values);

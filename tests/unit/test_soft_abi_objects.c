@@ -397,46 +397,6 @@ static void test_async_sleeper_survives_close(void **state)
 	pthread_detach(thread);
 }
 
-static void test_cq_overflow_is_an_event(void **state)
-{
-	struct ibv_async_event event;
-	struct pollfd p;
-	struct client c;
-	struct ibv_qp_init_attr attr;
-	struct ibv_cq *small;
-	struct ibv_qp *qp;
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
-	struct ibv_send_wr *bad;
-
-	(void)state;
-	client_open(&c);
-	small = ibv_create_cq(c.context, 1, NULL, NULL, 0);
-	attr = (struct ibv_qp_init_attr){.send_cq = small,
-					 .recv_cq = c.cq,
-					 .cap = {.max_send_wr = 8, .max_send_sge = 1},
-					 .qp_type = IBV_QPT_RC};
-	qp = ibv_create_qp(c.pd, &attr);
-	assert_non_null(qp);
-	client_to_init(qp);
-	client_connect(&c, qp, qp->qp_num);
-	assert_int_equal(fcntl(c.context->async_fd, F_SETFL, O_NONBLOCK), 0);
-	assert_int_equal(ibv_get_async_event(c.context, &event), -1);
-	assert_int_equal(errno, EAGAIN);
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
-	p = (struct pollfd){.fd = c.context->async_fd, .events = POLLIN};
-	assert_int_equal(poll(&p, 1, 10000), 1);
-	while (ibv_get_async_event(c.context, &event) == 0) {
-		if (event.event_type == IBV_EVENT_CQ_ERR)
-			assert_ptr_equal(event.element.cq, small);
-		ibv_ack_async_event(&event);
-	}
-	assert_int_equal(errno, EAGAIN);
-	assert_int_equal(ibv_destroy_qp(qp), 0);
-	assert_int_equal(ibv_destroy_cq(small), 0);
-	client_close(&c);
-}
-
 struct acker {
 	struct ibv_cq *cq;
 	volatile int acked;
@@ -562,7 +522,6 @@ int main(void)
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_rereg),
 		cmocka_unit_test(test_async_sleeper_survives_close),
-		cmocka_unit_test(test_cq_overflow_is_an_event),
 		cmocka_unit_test(test_completion_channel),
 		cmocka_unit_test(test_close_takes_what_is_left),
 		cmocka_unit_test(test_fork),

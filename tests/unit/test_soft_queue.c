@@ -32,6 +32,38 @@ static void maxima(void **state)
 	soft_recv_queue_done(&rq);
 }
 
+/* ibv_modify_srq(): what is posted stays, in order, or nothing changes. */
+static void resized(void **state)
+{
+	struct soft_sge sge = {7, 8, 9};
+	struct soft_recv_queue q;
+	uint32_t granted;
+
+	(void)state;
+	assert_int_equal(soft_recv_queue_init(&q, 4, 1), 0);
+	q.posted = q.taken = UINT32_MAX - 1;
+	for (uint64_t i = 0; i < q.depth; i++)
+		assert_int_equal(soft_recv_queue_post(&q, i, &sge, 1), 0);
+	assert_int_equal(soft_recv_queue_post(&q, 99, &sge, 1), -ENOMEM);
+	assert_int_equal(soft_recv_queue_resize(&q, 2), -EINVAL);
+	assert_int_equal(soft_recv_queue_resize(&q, SOFT_WR_DEPTH_MAX + 1), -EINVAL);
+	granted = q.depth;
+	assert_int_equal(soft_recv_queue_resize(&q, 100), 0);
+	assert_true(q.depth >= 100);
+	for (uint64_t i = granted; i < 100; i++)
+		assert_int_equal(soft_recv_queue_post(&q, i, &sge, 1), 0);
+	for (uint64_t i = 0; i < 100; i++) {
+		const struct soft_recv_wr *wr = soft_recv_queue_head(&q);
+
+		assert_non_null(wr);
+		assert_int_equal(wr->id, i);
+		assert_int_equal(wr->length, 8);
+		q.taken++;
+	}
+	assert_int_equal(soft_recv_queue_resize(&q, 1), 0);
+	soft_recv_queue_done(&q);
+}
+
 static void send_queue(void **state)
 {
 	struct soft_send_queue q;
@@ -152,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maxima),
 		cmocka_unit_test(send_queue),
+		cmocka_unit_test(resized),
 		cmocka_unit_test(recv_queue),
 		cmocka_unit_test(memory_of_a_queue_pair),
 	};

@@ -45,7 +45,6 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	if (!ah)
 		return soft_fail(ENOMEM);
 	ah->ibv = (struct ibv_ah){.context = pd->context, .pd = pd};
-	ah->ibv.handle = ah->object.handle;
 	ah->attr = *attr;
 	ah->src = *src;
 	memcpy(ah->dst.raw, attr->grh.dgid.raw, sizeof(ah->dst.raw));
@@ -54,6 +53,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		free(ah);
 		return soft_fail(-r);
 	}
+	ah->ibv.handle = ah->object.handle;
 	ah->pd = soft_pd_of(pd);
 	soft_object_use(&ah->pd->object);
 	return &ah->ibv;
@@ -77,6 +77,8 @@ int ibv_destroy_ah(struct ibv_ah *ibv)
 
 	if (soft_context_inherited(soft_context_of(ibv->context)))
 		return 0;
+	if (!soft_object_is(&ah->object, ibv->context, ibv->handle))
+		return soft_gone();
 	if (soft_context_gone(soft_context_of(ibv->context)))
 		return EIO;
 	if (soft_object_leave(soft_context_of(ibv->context), &ah->object))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "soft/abi/mr.h"
 #include "soft/abi/mw.h"
 #include "base/banned.h"
 
@@ -60,6 +61,8 @@ static void fill_verbs(struct soft_context *c)
 	v->context.cmd_fd = -1;
 	v->context.num_comp_vectors = 1;
 	v->reg_mr_ex = ibv_reg_mr_ex;
+	v->advise_mr = soft_advise_mr;
+	v->alloc_null_mr = soft_alloc_null_mr;
 	v->query_port = soft_query_port;
 	v->alloc_parent_domain = soft_alloc_parent_domain;
 	v->alloc_td = soft_alloc_td;

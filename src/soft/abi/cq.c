@@ -23,16 +23,6 @@ static void notify(struct soft_cq *queue)
 	soft_events_raise(channel_of(cq->ibv.channel)->events, &cq->comp, /* type= */ 0);
 }
 
-static void overflow(struct soft_cq *queue)
-{
-	struct soft_cq_object *cq = queue->owner;
-
-	if (queue->room < queue->capacity)
-		soft_device_count_fault(soft_context_of(cq->ibv.context)->device,
-					SOFT_FAULT_CQ_DEPTH);
-	soft_events_raise(soft_context_of(cq->ibv.context)->async, &cq->async, IBV_EVENT_CQ_ERR);
-}
-
 static void join_channel(struct soft_cq_object *cq, struct ibv_comp_channel *channel)
 {
 	cq->ibv.channel = channel;
@@ -96,7 +86,7 @@ static struct soft_cq_object *cq_new(struct ibv_context *context, uint32_t cqe, 
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
 	cq->queue.owner = cq;
-	cq->queue.overflow = overflow;
+	soft_cq_timers_init(cq);
 	cq->async.element = cq;
 	join_channel(cq, channel);
 	if (atomic_load(&c->device->faults.on) & SOFT_FAULTY_CQS)
@@ -138,6 +128,10 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	cq = cq_new(context, attr->cqe, attr->cq_context, attr->channel, &error);
 	if (!cq)
 		return soft_fail(error);
+	/* What finds no room is lost, and nobody hears of it. */
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
+		cq->queue.overflow = NULL;
 	soft_cq_ex_fill(cq, attr->wc_flags);
 	return &cq->ex;
 }
@@ -146,6 +140,7 @@ static void cq_free(struct soft_cq_object *cq)
 {
 	struct soft_context *c = soft_context_of(cq->ibv.context);
 
+	soft_cq_timers_done(cq);
 	if (cq->ibv.channel)
 		soft_events_forget(channel_of(cq->ibv.channel)->events, &cq->comp);
 	soft_events_forget(c->async, &cq->async);
@@ -170,12 +165,13 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	if (soft_context_inherited(c))
 		return 0;
-	if (!soft_object_is(&cq->object, ibv->handle))
+	if (!soft_object_is(&cq->object, ibv->context, ibv->handle))
 		return soft_gone();
 	if (soft_context_gone(c))
 		return EIO;
 	if (soft_object_leave(c, &cq->object))
 		return EBUSY;
+	soft_cq_timers_done(cq); /* no event comes any more */
 	if (ibv->channel)
 		comp = soft_events_forget(channel_of(ibv->channel)->events, &cq->comp);
 	async = soft_events_forget(c->async, &cq->async);
@@ -188,34 +184,6 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	return 0;
 }
 
-int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
-{
-	struct soft_cq_object *cq = soft_cq_of(ibv);
-	struct soft_context *c = soft_context_of(ibv->context);
-	int r;
-
-	if (soft_engine_inherited(c->engine) || soft_context_gone(c))
-		return EIO;
-	if (cqe <= 0 || (uint32_t)cqe > c->device->config.limits.max_cqe)
-		return EINVAL;
-	/* Who polls may need the engine's lock before it lets go of the queue: to post. */
-	pthread_mutex_lock(&cq->queue.consumer);
-	soft_engine_lock(c->engine);
-	r = soft_cq_resize_locked(&cq->queue, (uint32_t)cqe);
-	soft_engine_unlock(c->engine);
-	pthread_mutex_unlock(&cq->queue.consumer);
-	if (!r)
-		ibv->cqe = cqe;
-	return -r;
-}
-
-int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
-{
-	(void)cq;
-	/* Moderation is a hint: events come at once. */
-	return attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
-}
-
 int soft_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 {
 	struct soft_cq_object *cq = soft_cq_of(ibv);
@@ -223,6 +191,8 @@ int soft_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 
 	if (soft_engine_inherited(c->engine))
 		return EIO;
+	if (!soft_object_is(&cq->object, ibv->context, ibv->handle))
+		return soft_gone();
 	/*
 	 * What lies there and no event has told of gives one at once, as on hardware that compares
 	 * its counters when it is armed: a client that polled, armed and then sleeps (UCX) must not

@@ -24,7 +24,7 @@ enum {
 };
 
 /* First that knows the kind of memory wins. */
-static soft_mr_maker *const makers[] = {soft_mr_make_host, soft_mr_make_mapped};
+static soft_mr_maker *const makers[] = {soft_mr_make_null, soft_mr_make_host, soft_mr_make_mapped};
 
 static int check_access(unsigned int access)
 {
@@ -75,15 +75,14 @@ static int enter(struct soft_context *c, struct soft_mr_object *mr)
 	return r;
 }
 
-/* All registrations end here. @addr is what the client sees in the object. */
-static struct ibv_mr *mr_new(struct ibv_pd *pd, const struct soft_mr_request *q, void *addr,
-			     unsigned int access)
+struct ibv_mr *soft_mr_new(struct ibv_pd *pd, const struct soft_mr_request *q, void *addr,
+			   unsigned int access)
 {
 	struct soft_context *c = soft_context_of(pd->context);
 	struct soft_mr_object *mr;
 	int r;
 
-	if (!soft_object_is(&soft_pd_of(pd)->object, pd->handle))
+	if (!soft_object_is(&soft_pd_of(pd)->object, pd->context, pd->handle))
 		return soft_fail(ENOENT);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
@@ -127,7 +126,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 		return soft_fail(error);
 	if ((q.addr & PAGE_MASK) != (iova & PAGE_MASK) || check_access(access) || !length)
 		return soft_fail(EINVAL);
-	return mr_new(pd, &q, addr, access);
+	return soft_mr_new(pd, &q, addr, access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -163,7 +162,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 		return soft_fail(EBADF);
 	if (!length)
 		return soft_fail(EINVAL);
-	return mr_new(pd, &q, (void *)(uintptr_t)offset, (unsigned int)access);
+	return soft_mr_new(pd, &q, (void *)(uintptr_t)offset, (unsigned int)access);
 }
 
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
@@ -215,6 +214,10 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	}
 	if (soft_context_gone(c)) {
 		errno = EIO;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	if (mr->region.length == UINT64_MAX) { /* the null region is what it is */
+		errno = EOPNOTSUPP;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	/* The old region stays valid until everything is known to be good. Windows were bound to
@@ -273,7 +276,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (soft_context_inherited(c))
 		return 0;
-	if (!soft_object_is(&mr->object, ibv->handle))
+	if (!soft_object_is(&mr->object, ibv->context, ibv->handle))
 		return soft_gone();
 	if (soft_context_gone(c))
 		return EIO;

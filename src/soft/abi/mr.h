@@ -14,12 +14,20 @@ struct soft_mr_request {
 	uint64_t length, iova;
 	int fd; /* -1: host memory */
 	bool writable;
+	bool null; /* no memory: see mr_null.c */
 };
 
 typedef int soft_mr_maker(const struct soft_mr_request *request, struct soft_mr_object *mr);
 
+soft_mr_maker soft_mr_make_null;
 soft_mr_maker soft_mr_make_host;
 soft_mr_maker soft_mr_make_mapped;
+/* All registrations end here. @addr is what the client sees in the object. NULL with errno set. */
+struct ibv_mr *soft_mr_new(struct ibv_pd *pd, const struct soft_mr_request *request, void *addr,
+			   unsigned int access);
+struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);
+int soft_advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *sges,
+		   uint32_t num_sges);
 /* Undoes soft_mr_make_mapped(). */
 void soft_mr_unmap(struct soft_mr_object *mr);
 

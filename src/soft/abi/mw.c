@@ -21,7 +21,7 @@ struct ibv_mw *soft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		return soft_fail(r);
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return soft_fail(EINVAL);
-	if (!soft_object_is(&soft_pd_of(pd)->object, pd->handle))
+	if (!soft_object_is(&soft_pd_of(pd)->object, pd->context, pd->handle))
 		return soft_fail(ENOENT);
 	mw = calloc(1, sizeof(*mw));
 	if (!mw)
@@ -71,7 +71,7 @@ int soft_dealloc_mw(struct ibv_mw *ibv)
 
 	if (soft_context_inherited(c))
 		return 0;
-	if (!soft_object_is(&mw->object, ibv->handle))
+	if (!soft_object_is(&mw->object, ibv->context, ibv->handle))
 		return soft_gone();
 	if (soft_context_gone(c))
 		return EIO;

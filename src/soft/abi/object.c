@@ -31,6 +31,7 @@ int soft_object_enter(struct soft_context *c, struct soft_object *o, enum soft_k
 		return -ENOMEM;
 	}
 	o->kind = kind;
+	o->context = &c->verbs.context;
 	o->handle = atomic_fetch_add(&next_handle, 1);
 	pthread_mutex_lock(&c->lock);
 	o->prev = head->prev;

@@ -35,8 +35,9 @@ enum soft_kind {
 struct soft_object {
 	struct soft_object *prev, *next;
 	enum soft_kind kind;
-	uint32_t handle;	   /* as the client sees it */
-	_Atomic unsigned int uses; /* by other objects */
+	uint32_t handle;		   /* as the client sees it */
+	const struct ibv_context *context; /* the one that it was made in */
+	_Atomic unsigned int uses;	   /* by other objects */
 };
 
 /* A device opened by this process: shared by the contexts of one engine. */
@@ -111,6 +112,8 @@ struct soft_cq_object {
 	struct soft_object object;
 	struct soft_cq queue;
 	struct soft_event_source comp, async;
+	struct soft_engine_timer held, lost; /* an event that waits; queue pairs that end with it */
+	bool lost_told;
 	struct soft_cqe *current; /* extended polling: shown now; consumer's lock is held */
 };
 
@@ -242,10 +245,11 @@ int soft_object_enter(struct soft_context *c, struct soft_object *object, enum s
 int soft_object_leave(struct soft_context *c, struct soft_object *object);
 void soft_object_use(struct soft_object *object);
 void soft_object_unuse(struct soft_object *object);
-/* What the kernel looks at first: is @handle what the client was given? */
-static inline bool soft_object_is(const struct soft_object *object, uint32_t handle)
+/* What the kernel looks at first: are these what the client was given with the object? */
+static inline bool soft_object_is(const struct soft_object *object,
+				  const struct ibv_context *context, uint32_t handle)
 {
-	return object->handle == handle;
+	return object->context == context && object->handle == handle;
 }
 
 /* ENOENT, and errno: such a handle is nobody's. */
@@ -284,12 +288,15 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_po
 int soft_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size);
 int soft_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
-struct ibv_td *soft_alloc_td(struct ibv_context *context, void *attr);
+struct ibv_td *soft_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
 int soft_dealloc_td(struct ibv_td *td);
 struct ibv_pd *soft_alloc_parent_domain(struct ibv_context *context,
 					struct ibv_parent_domain_init_attr *attr);
 struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+/* cq_modify.c: what a queue does by time, set up and ended. */
+void soft_cq_timers_init(struct soft_cq_object *cq);
+void soft_cq_timers_done(struct soft_cq_object *cq);
 int soft_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 int soft_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 void soft_cq_ex_fill(struct soft_cq_object *cq, uint64_t wc_flags);

@@ -55,7 +55,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 
 	if (soft_context_inherited(soft_context_of(ibv->context)))
 		return 0;
-	if (!soft_object_is(&pd->object, ibv->handle))
+	if (!soft_object_is(&pd->object, ibv->context, ibv->handle))
 		return soft_gone();
 	if (soft_context_gone(soft_context_of(ibv->context)))
 		return EIO;
@@ -69,13 +69,14 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-struct ibv_td *soft_alloc_td(struct ibv_context *context, void *attr)
+struct ibv_td *soft_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	struct soft_context *c = soft_context_of(context);
 	struct soft_td_object *td;
 	int r;
 
-	(void)attr; /* a mask in which no bit is defined */
+	if (attr->comp_mask) /* no bit is defined */
+		return soft_fail(EINVAL);
 	td = calloc(1, sizeof(*td));
 	if (!td)
 		return soft_fail(ENOMEM);
@@ -118,7 +119,9 @@ struct ibv_pd *soft_alloc_parent_domain(struct ibv_context *context,
 {
 	struct soft_pd_object *pd;
 
-	if (!attr->pd || attr->comp_mask & ~(uint32_t)PARENT_DOMAIN_MASK)
+	if (!attr->pd || attr->pd->context != context ||
+	    (attr->td && attr->td->context != context) ||
+	    attr->comp_mask & ~(uint32_t)PARENT_DOMAIN_MASK)
 		return soft_fail(EINVAL);
 	pd = soft_pd_of(attr->pd);
 	return pd_new(context, pd->parent ? pd->parent : pd,

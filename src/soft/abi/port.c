@@ -12,7 +12,7 @@
 #include "soft/abi/object.h"
 #include "base/banned.h"
 
-enum { DEFAULT_PKEY = 0xffff, MAX_MESSAGE = 1 << 30, DISABLED = 3, LINK_UP = 5 };
+enum { DEFAULT_PKEY = 0xffff, DISABLED = 3, LINK_UP = 5 };
 
 /* InfiniBand has no other way to say a speed than a width and a lane's: the kernel's choices for
  * Ethernet speeds. */
@@ -64,7 +64,7 @@ static void fill(const struct soft_device *d, struct ibv_port_attr *a)
 		.active_mtu = mtu_number(d->config.mtu),
 		.gid_tbl_len = (int)d->config.num_gids,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
-		.max_msg_sz = MAX_MESSAGE,
+		.max_msg_sz = SOFT_WR_MESSAGE_MAX,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
 		.phys_state = down ? DISABLED : LINK_UP,

@@ -54,10 +54,13 @@ static int check_attr(const struct soft_context *c, struct ibv_pd *pd,
 	    attr->send_cq->context != context || attr->recv_cq->context != context ||
 	    (attr->srq && attr->srq->context != context))
 		return -EINVAL;
-	if (!soft_object_is(&soft_pd_of(pd)->object, pd->handle) ||
-	    !soft_object_is(&soft_cq_of(attr->send_cq)->object, attr->send_cq->handle) ||
-	    !soft_object_is(&soft_cq_of(attr->recv_cq)->object, attr->recv_cq->handle) ||
-	    (attr->srq && !soft_object_is(&soft_srq_of(attr->srq)->object, attr->srq->handle)))
+	if (!soft_object_is(&soft_pd_of(pd)->object, pd->context, pd->handle) ||
+	    !soft_object_is(&soft_cq_of(attr->send_cq)->object, attr->send_cq->context,
+			    attr->send_cq->handle) ||
+	    !soft_object_is(&soft_cq_of(attr->recv_cq)->object, attr->recv_cq->context,
+			    attr->recv_cq->handle) ||
+	    (attr->srq && !soft_object_is(&soft_srq_of(attr->srq)->object, attr->srq->context,
+					  attr->srq->handle)))
 		return -ENOENT;
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
 	    attr->qp_type != IBV_QPT_UD)
@@ -287,7 +290,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 	if (soft_context_inherited(c))
 		return 0;
-	if (!soft_object_is(&o->object, qp->handle))
+	if (!soft_object_is(&o->object, qp->context, qp->handle))
 		return soft_gone();
 	if (soft_context_gone(c))
 		return EIO;

@@ -175,7 +175,7 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	if (soft_engine_inherited(c->engine))
 		return EIO;
-	if (!soft_object_is(&o->object, qp->handle))
+	if (!soft_object_is(&o->object, qp->context, qp->handle))
 		return soft_gone();
 	r = planned(c->device, attr, mask);
 	if (r)
@@ -194,7 +194,7 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	struct soft_qp_object *o = soft_qp_of(qp);
 	struct soft_context *c = soft_context_of(qp->context);
 
-	if (!soft_object_is(&o->object, qp->handle))
+	if (!soft_object_is(&o->object, qp->context, qp->handle))
 		return soft_gone();
 	if (soft_context_gone(c))
 		return EIO;

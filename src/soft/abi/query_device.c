@@ -35,7 +35,7 @@ static void fill(const struct soft_device *d, struct ibv_device_attr *a)
 				    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_SRQ_RESIZE,
 		.max_sge = clamp(l->max_sge),
 		.max_sge_rd = clamp(l->max_sge),
 		.max_cq = clamp(l->max_cq),
@@ -73,6 +73,7 @@ int soft_query_device_ex(struct ibv_context *context, const struct ibv_query_dev
 		/* completions carry CLOCK_MONOTONIC nanoseconds */
 		.completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = 1000000, /* kHz */
+		.cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX},
 		.phys_port_cnt_ex = 1,
 	};
 

@@ -33,7 +33,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	if (!attr->attr.max_wr || attr->attr.max_wr > l->max_srq_wr ||
 	    attr->attr.max_sge > l->max_sge)
 		return soft_fail(EINVAL);
-	if (!soft_object_is(&soft_pd_of(pd)->object, pd->handle))
+	if (!soft_object_is(&soft_pd_of(pd)->object, pd->context, pd->handle))
 		return soft_fail(ENOENT);
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
@@ -87,31 +87,48 @@ int soft_get_srq_num(struct ibv_srq *ibv, uint32_t *srq_num)
 	return 0;
 }
 
+/* All or nothing. */
+static int modify_locked(struct soft_srq_object *srq, const struct ibv_srq_attr *attr, int mask,
+			 uint32_t max_wr)
+{
+	struct soft_recv_queue *q = &srq->queue;
+	uint32_t depth = mask & IBV_SRQ_MAX_WR ? attr->max_wr : q->depth;
+	uint32_t limit = mask & IBV_SRQ_LIMIT ? attr->srq_limit : q->limit;
+	int r;
+
+	if (limit > depth || !depth || depth > max_wr)
+		return -EINVAL;
+	if (mask & IBV_SRQ_MAX_WR) {
+		r = soft_recv_queue_resize(q, depth);
+		if (r)
+			return r;
+	}
+	q->limit = limit;
+	if (mask & IBV_SRQ_LIMIT && limit && q->posted - q->taken < limit) {
+		q->limit = 0;
+		below_limit(q);
+	}
+	return 0;
+}
+
 int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int attr_mask)
 {
 	struct soft_srq_object *srq = soft_srq_of(ibv);
 	struct soft_context *c = soft_context_of(ibv->context);
-	struct soft_recv_queue *q = &srq->queue;
+	int r;
 
 	if (soft_context_gone(c))
 		return EIO;
 	if (attr_mask & ~(IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR))
 		return EINVAL;
-	/* Not advertised (IBV_DEVICE_SRQ_RESIZE). */
-	if (attr_mask & IBV_SRQ_MAX_WR)
-		return EOPNOTSUPP;
-	if (!(attr_mask & IBV_SRQ_LIMIT))
-		return 0;
-	if (attr->srq_limit > q->depth)
-		return EINVAL;
+	if (soft_engine_inherited(c->engine))
+		return EIO;
+	if (!soft_object_is(&srq->object, ibv->context, ibv->handle))
+		return soft_gone();
 	soft_engine_lock(c->engine);
-	q->limit = attr->srq_limit;
-	if (q->limit && q->posted - q->taken < q->limit) {
-		q->limit = 0;
-		below_limit(q);
-	}
+	r = modify_locked(srq, attr, attr_mask, c->device->config.limits.max_srq_wr);
 	soft_engine_unlock(c->engine);
-	return 0;
+	return -r;
 }
 
 int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
@@ -119,6 +136,8 @@ int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 	struct soft_srq_object *srq = soft_srq_of(ibv);
 	struct soft_context *c = soft_context_of(ibv->context);
 
+	if (!soft_object_is(&srq->object, ibv->context, ibv->handle))
+		return soft_gone();
 	if (soft_context_gone(c))
 		return EIO;
 	soft_engine_lock(c->engine);
@@ -156,7 +175,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 
 	if (soft_context_inherited(c))
 		return 0;
-	if (!soft_object_is(&srq->object, ibv->handle))
+	if (!soft_object_is(&srq->object, ibv->context, ibv->handle))
 		return soft_gone();
 	if (soft_context_gone(c))
 		return EIO;

@@ -102,6 +102,18 @@ void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const st
 /* @qp has something to do (posted, state changed): pumps it now and flushes the link. */
 void soft_engine_kick(struct soft_engine *engine, struct soft_qp *qp);
 
+/*
+ * Calls @expired once, with the lock held, when the time has come; zero-filled before the first
+ * use. Setting one that is set moves it.
+ */
+struct soft_engine_timer {
+	pp_ns at; /* 0: not set */
+	void (*expired)(struct soft_engine_timer *timer);
+	struct soft_engine_timer *next;
+};
+void soft_engine_timer_set(struct soft_engine *engine, struct soft_engine_timer *timer, pp_ns at);
+void soft_engine_timer_cancel(struct soft_engine *engine, struct soft_engine_timer *timer);
+
 /* Not under the lock: a poller found nothing. Makes progress unless another thread is at it. */
 void soft_engine_poll(struct soft_engine *engine);
 

@@ -42,7 +42,7 @@ struct soft_wire {
 	struct soft_counters counters;
 	struct soft_link_stats no_stats; /* shown while there is no link */
 	struct soft_drops drops;
-	struct soft_board *board; /* NULL: its counters are written nowhere */
+	struct soft_board *board;	 /* NULL: its counters are written nowhere */
 	struct soft_icrc_flow last_flow; /* of the last datagram: trains share it */
 	struct soft_wire *next;
 };
@@ -83,10 +83,11 @@ struct soft_engine {
 	pp_ns turned;	     /* when the last turn of anybody began */
 	pp_ns polled;	     /* when a caller last ended a turn or a post */
 	unsigned int streak; /* of those that followed each other without a gap */
-	pp_ns next_deadline; /* no queue pair wants time before; 0: none does */
+	struct soft_engine_timer *timers;
+	pp_ns next_deadline; /* no queue pair or timer wants time before; 0: none does */
 	unsigned int turns;
-	pp_ns board_due;     /* when counters are to be written; 0: all are */
-	bool slot_busy; /* something was handed on to us lately */
+	pp_ns board_due; /* when counters are to be written; 0: all are */
+	bool slot_busy;	 /* something was handed on to us lately */
 
 	pthread_t thread;
 	int wake_fd; /* eventfd: stop, new sockets, callers gone to sleep */
@@ -123,6 +124,9 @@ void soft_engine_unready(struct soft_engine *e, struct soft_qp *qp);
 bool soft_engine_turn(struct soft_engine *e);
 /* Lets the ready queue pairs send once round. true: something was sent, and more waits. */
 bool soft_engine_send_ready(struct soft_engine *e, pp_ns now);
+
+/* timer.c */
+void soft_engine_timers_run(struct soft_engine *e, pp_ns now);
 
 /* input.c */
 struct soft_engine_input {

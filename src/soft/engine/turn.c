@@ -129,6 +129,7 @@ static void tick(struct soft_engine *e, pp_ns now)
 		}
 		wish(e, qp);
 	}
+	soft_engine_timers_run(e, now);
 	/* What faults delay has its time too. */
 	flush_links(e);
 }

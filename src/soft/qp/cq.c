@@ -128,6 +128,31 @@ int soft_cq_resize_locked(struct soft_cq *cq, uint32_t capacity)
 	return old ? 0 : -EINVAL;
 }
 
+/* Does the event for the newest completion wait for more? The queue stays armed then. */
+static bool hold_back(struct soft_cq *cq, uint32_t produced)
+{
+	if (cq->hold_count <= 1 || !cq->hold_ns || !cq->held)
+		return false;
+	if (!cq->holding) {
+		cq->holding = true;
+		cq->hold_from = produced - 1;
+		cq->held(cq);
+	}
+	if (produced - cq->hold_from < cq->hold_count)
+		return true;
+	cq->holding = false;
+	return false;
+}
+
+void soft_cq_release(struct soft_cq *cq)
+{
+	if (!cq->holding)
+		return;
+	cq->holding = false;
+	if (!soft_cq_empty(cq) && soft_cq_disarm(cq))
+		cq->notify(cq);
+}
+
 static void publish(struct soft_cq *cq, uint32_t produced, bool wakes)
 {
 	if (!cq->notify) {
@@ -146,7 +171,7 @@ static void publish(struct soft_cq *cq, uint32_t produced, bool wakes)
 	}
 	atomic_store(&cq->produced, produced);
 	if (atomic_load(&cq->armed) >= (wakes ? SOFT_CQ_ARMED_SOLICITED : SOFT_CQ_ARMED_ANY) &&
-	    soft_cq_disarm(cq))
+	    !hold_back(cq, produced) && soft_cq_disarm(cq))
 		cq->notify(cq);
 }
 
@@ -163,11 +188,9 @@ bool soft_cq_show(struct soft_cq *cq, const struct soft_cqe *cqe)
 	struct soft_cqe *slot = &cq->ring[produced & cq->mask];
 
 	if (!make_room(cq, produced)) {
-		if (!cq->overrun) {
-			cq->overrun = true;
-			if (cq->overflow)
-				cq->overflow(cq);
-		}
+		cq->overrun = true;
+		if (cq->overflow)
+			cq->overflow(cq);
 		return false;
 	}
 	memcpy(slot, cqe, SHOWN_BYTES);

@@ -50,12 +50,22 @@ struct soft_cq {
 	_Atomic uint32_t told;
 	/* Producer's: where completions wait before they are shown; NULL: nowhere. Borrowed. */
 	struct soft_cq_late *late;
-	bool overrun; /* producer's */
-	bool marked;  /* producer's: dead completions may lie in the ring */
+	/*
+	 * Moderation: an event waits for so many completions since the first that it waits for, or
+	 * for so long; at most 1, or 0 ns: none. Set under the engine's lock.
+	 */
+	uint32_t hold_count;
+	int64_t hold_ns;
+	bool holding;	    /* producer's */
+	uint32_t hold_from; /* running count before the first of them */
+	bool overrun;	    /* producer's */
+	bool marked;	    /* producer's: dead completions may lie in the ring */
 	/* Called by the producer when an armed queue gets what it waits for; disarmed already.
 	 * Set before the first completion and then for good; NULL: the queue is never armed. */
 	void (*notify)(struct soft_cq *cq);
-	/* Called once when a completion found no room. */
+	/* Called by the producer when an event begins to wait; soft_cq_release() ends that. */
+	void (*held)(struct soft_cq *cq);
+	/* Called for each completion that found no room. */
 	void (*overflow)(struct soft_cq *cq);
 	void *owner;
 };
@@ -69,8 +79,7 @@ void soft_cq_done(struct soft_cq *cq);
  * more lie there; -ENOMEM. */
 int soft_cq_resize_locked(struct soft_cq *cq, uint32_t capacity);
 
-/* Producer. false: no room; the completion is lost, cq->overrun is set, overflow() is called once.
- */
+/* Producer. false: no room; the completion is lost, cq->overrun is set, overflow() is called. */
 bool soft_cq_push(struct soft_cq *cq, const struct soft_cqe *cqe);
 
 /* Consumer: takes up to @n; returns how many. */
@@ -96,6 +105,8 @@ bool soft_cq_disarm(struct soft_cq *cq);
 
 /* Engine lock held: a queue overflows when so many lie in it; 0: when its capacity does. */
 void soft_cq_set_room(struct soft_cq *cq, uint32_t room);
+/* Engine lock held: the event that was held back is due. */
+void soft_cq_release(struct soft_cq *cq);
 
 /* Engine lock held: completions of a QP that goes away are not seen any more. */
 void soft_cq_forget(struct soft_cq *cq, uint32_t qp_num);

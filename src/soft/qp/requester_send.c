@@ -23,9 +23,6 @@ static const struct {
 				     SOFT_SEND_ONLY_INVALIDATE},
 };
 
-/* A message has at most 2^31 bytes (9.7.7.1.4), and so fewer packets than half the circle. */
-#define MESSAGE_MAX 0x80000000u
-
 static unsigned int local_error(struct soft_qp *qp, struct soft_send_wr *wr)
 {
 	switch (wr->opcode) {
@@ -34,7 +31,7 @@ static unsigned int local_error(struct soft_qp *qp, struct soft_send_wr *wr)
 	case SOFT_WR_SEND:
 	case SOFT_WR_SEND_IMM:
 	case SOFT_WR_SEND_INVALIDATE:
-		if (wr->length > MESSAGE_MAX)
+		if (wr->length > SOFT_WR_MESSAGE_MAX)
 			return SOFT_WC_LOC_LEN_ERR;
 		return soft_local_check(qp, wr, 0);
 	case SOFT_WR_COMPARE_SWAP:
@@ -43,7 +40,7 @@ static unsigned int local_error(struct soft_qp *qp, struct soft_send_wr *wr)
 			return SOFT_WC_LOC_LEN_ERR;
 		break;
 	case SOFT_WR_READ:
-		if (wr->length > MESSAGE_MAX)
+		if (wr->length > SOFT_WR_MESSAGE_MAX)
 			return SOFT_WC_LOC_LEN_ERR;
 		break;
 	default:

@@ -30,7 +30,7 @@ static unsigned int local_error(struct soft_qp *qp, struct soft_send_wr *wr)
 {
 	if (wr->opcode > SOFT_WR_SEND_IMM)
 		return SOFT_WC_LOC_QP_OP_ERR;
-	if (wr->length > SOFT_MESSAGE_MAX)
+	if (wr->length > SOFT_WR_MESSAGE_MAX)
 		return SOFT_WC_LOC_LEN_ERR;
 	return soft_local_check(qp, wr, /* access= */ 0);
 }

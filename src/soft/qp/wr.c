@@ -87,6 +87,26 @@ static struct soft_recv_wr *recv_at(const struct soft_recv_queue *q, uint32_t n)
 	return (struct soft_recv_wr *)(q->memory + (size_t)(n & (q->depth - 1)) * q->stride);
 }
 
+int soft_recv_queue_resize(struct soft_recv_queue *q, uint32_t depth)
+{
+	struct soft_recv_queue to;
+	int rc;
+
+	rc = soft_recv_queue_init(&to, depth, q->max_sge);
+	if (rc)
+		return rc;
+	if (q->posted - q->taken > to.depth) {
+		soft_recv_queue_done(&to);
+		return -EINVAL;
+	}
+	for (uint32_t n = q->taken; n != q->posted; n++)
+		memcpy(recv_at(&to, n), recv_at(q, n), q->stride);
+	free(q->memory);
+	q->memory = to.memory;
+	q->depth = to.depth;
+	return 0;
+}
+
 int soft_recv_queue_post(struct soft_recv_queue *q, uint64_t id, const struct soft_sge *sges,
 			 uint32_t num_sge)
 {

@@ -17,6 +17,9 @@ enum {
 	SOFT_WR_DEPTH_MAX = 1 << 14,
 	SOFT_WR_SGES_MAX = 32,
 	SOFT_WR_INLINE_MAX = 1024,
+	/* Bytes of a message: what ibv_query_port says. The wire could carry twice as many
+	 * (9.7.7.1.4), but not an int, in which programs keep it. */
+	SOFT_WR_MESSAGE_MAX = 1 << 30,
 };
 
 struct soft_sge {
@@ -135,6 +138,8 @@ struct soft_recv_queue {
 /* As soft_send_queue_init(). */
 int soft_recv_queue_init(struct soft_recv_queue *q, uint32_t depth, uint32_t max_sge);
 void soft_recv_queue_done(struct soft_recv_queue *q);
+/* Keeps what is posted. -EINVAL: more is than would fit; -ENOMEM. */
+int soft_recv_queue_resize(struct soft_recv_queue *q, uint32_t depth);
 /* Copies @sges. -ENOMEM: full; -EINVAL: more pieces than max_sge. */
 int soft_recv_queue_post(struct soft_recv_queue *q, uint64_t id, const struct soft_sge *sges,
 			 uint32_t num_sge);
