@@ -173,7 +173,7 @@ static void record(struct soft_sim_end *end, const struct soft_packet *p,
 }
 
 static void send_copy(struct soft_sim *sim, struct soft_sim_end *to, const uint8_t *bytes,
-		      size_t len)
+		      size_t len, bool record)
 {
 	struct soft_sim_flight flight = {
 		.at = sim->now + sim->plan.delay +
@@ -181,6 +181,7 @@ static void send_copy(struct soft_sim *sim, struct soft_sim_end *to, const uint8
 		.order = sim->order++,
 		.to = to,
 		.len = len,
+		.record = record,
 	};
 
 	if (happens(sim, sim->plan.loss_ppm)) {
@@ -192,7 +193,8 @@ static void send_copy(struct soft_sim *sim, struct soft_sim_end *to, const uint8
 	flight.bytes = malloc(len);
 	assert_non_null(flight.bytes);
 	memcpy(flight.bytes, bytes, len);
-	if (happens(sim, sim->plan.corrupt_ppm)) {
+	/* Nothing is summed in a lane: memory does not fail. */
+	if (!record && happens(sim, sim->plan.corrupt_ppm)) {
 		uint32_t bit = soft_sim_random(sim, (uint32_t)len * 8);
 
 		flight.bytes[bit / 8] ^= (uint8_t)(1u << (bit % 8));
@@ -218,6 +220,24 @@ static void check_window(struct soft_sim_end *end, const struct soft_packet *p)
 	}
 }
 
+static size_t encode_record(struct soft_sim *sim, const struct soft_packet *p,
+			    const struct iovec *pieces, unsigned int num_pieces, uint8_t **ret)
+{
+	static const struct soft_record_route nowhere;
+	bool refer = p->stays && num_pieces && soft_sim_random(sim, 2);
+	size_t len = soft_record_bytes(refer ? 0 : p->payload_bytes, refer ? num_pieces : 0);
+
+	*ret = calloc(1, len);
+	assert_non_null(*ret);
+	if (refer)
+		soft_record_refer(*ret, &nowhere, p, pieces, num_pieces, NULL, 0);
+	else
+		soft_record_write(*ret, &nowhere, p, pieces, num_pieces);
+	sim->records++;
+	sim->jumbos += soft_packet_count(p) > 1;
+	return len;
+}
+
 static void on_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
 		    const struct iovec *pieces, unsigned int num_pieces)
 {
@@ -231,11 +251,12 @@ static void on_send(struct soft_qp *qp, const struct soft_path *path, const stru
 		record(end, p, pieces, num_pieces);
 		return;
 	}
-	len = encode(p, pieces, num_pieces, &bytes);
+	len = qp->jumbo ? encode_record(end->sim, p, pieces, num_pieces, &bytes)
+			: encode(p, pieces, num_pieces, &bytes);
 	if (!end->peer->killed) {
-		send_copy(end->sim, end->peer, bytes, len);
+		send_copy(end->sim, end->peer, bytes, len, qp->jumbo);
 		if (happens(end->sim, end->sim->plan.duplicate_ppm))
-			send_copy(end->sim, end->peer, bytes, len);
+			send_copy(end->sim, end->peer, bytes, len, qp->jumbo);
 	}
 	free(bytes);
 }
@@ -356,6 +377,13 @@ bool soft_sim_poll(struct soft_cq *cq, struct soft_cqe *ret)
 
 static bool turn(struct soft_sim_end *end)
 {
+	const struct soft_sim_plan *plan = &end->sim->plan;
+
+	/* The link changes at any time. */
+	if (plan->lane_ppm)
+		end->qp.jumbo = happens(end->sim, plan->lane_ppm)
+					? 4096u << soft_sim_random(end->sim, 7)
+					: 0;
 	return soft_qp_pump(&end->qp, 64 * 1024, end->sim->now);
 }
 
@@ -365,6 +393,59 @@ void soft_sim_pump(struct soft_sim_end *end)
 
 	while (turn(end))
 		assert_true(turns++ < 100000);
+}
+
+/* Pieces of a record, which lie in this process. */
+struct pieces {
+	struct soft_source source;
+	struct soft_sim *sim;
+	const struct soft_record_read *read;
+};
+
+static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t len)
+{
+	struct pieces *p = (struct pieces *)source;
+	uint8_t *at = to;
+
+	if (happens(p->sim, p->sim->plan.unfetched_ppm)) {
+		memset(to, 0xee, len / 2);
+		p->sim->unfetched++;
+		return -1;
+	}
+	for (unsigned int i = 0; i < p->read->record.num_pieces && len; i++) {
+		const struct soft_record_piece *piece = &p->read->pieces[i];
+		size_t part;
+
+		if (offset >= piece->len) {
+			offset -= (uint32_t)piece->len;
+			continue;
+		}
+		part = piece->len - offset < len ? piece->len - offset : len;
+		memcpy(at, (const uint8_t *)(uintptr_t)piece->addr + offset, part);
+		at += part;
+		len -= part;
+		offset = 0;
+	}
+	assert_int_equal(len, 0);
+	p->sim->fetched++;
+	return 0;
+}
+
+static void deliver_record(struct soft_sim *sim, struct soft_sim_flight *flight)
+{
+	static struct soft_record_read read;
+	struct pieces pieces = {.source.fetch = fetch, .sim = sim, .read = &read};
+
+	if (!flight->to->killed) {
+		assert_int_equal(soft_record_read(flight->bytes, flight->len, &read), flight->len);
+		assert_int_equal(read.packet.dest_qp, flight->to->qp.num);
+		if (read.record.num_pieces)
+			read.packet.source = &pieces.source;
+		soft_qp_receive(&flight->to->qp, &read.packet, &flight->to->qp.path, 0, sim->now);
+		flight->to->ready = true;
+		sim->delivered++;
+	}
+	free(flight->bytes);
 }
 
 static void deliver(struct soft_sim *sim, struct soft_sim_flight *flight)
@@ -419,7 +500,10 @@ bool soft_sim_step(struct soft_sim *sim)
 	while (sim->in_heap && sim->heap[0].at <= sim->now) {
 		struct soft_sim_flight flight = land(sim);
 
-		deliver(sim, &flight);
+		if (flight.record)
+			deliver_record(sim, &flight);
+		else
+			deliver(sim, &flight);
 	}
 	for (unsigned int i = 0; i < sim->num_ends; i++) {
 		struct soft_sim_end *end = sim->ends[i];

@@ -7,6 +7,7 @@
 #ifndef PP_TESTS_SOFT_SIM_H
 #define PP_TESTS_SOFT_SIM_H
 
+#include "soft/lane/record.h"
 #include "soft/qp/parts.h"
 #include "soft/qp/status.h"
 
@@ -43,6 +44,9 @@ struct soft_sim_end {
 
 struct soft_sim_plan {
 	uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
+	/* Turns of a queue pair that send as records of a lane, several packets in one; of those
+	 * with pieces to be fetched, so many are not to be had. */
+	uint32_t lane_ppm, unfetched_ppm;
 	pp_ns delay, jitter, reorder_delay;
 };
 
@@ -52,6 +56,7 @@ struct soft_sim_flight {
 	struct soft_sim_end *to;
 	size_t len;
 	uint8_t *bytes;
+	bool record;
 };
 
 struct soft_sim {
@@ -63,6 +68,7 @@ struct soft_sim {
 	struct soft_sim_end *ends[SOFT_SIM_ENDS];
 	unsigned int num_ends;
 	uint64_t lost, damaged, delivered;
+	uint64_t records, fetched, unfetched, jumbos;
 };
 
 struct soft_sim_attr {

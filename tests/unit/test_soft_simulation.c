@@ -451,6 +451,10 @@ static void play(struct scene *s, uint32_t ways)
 
 static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
 
+static struct {
+	uint64_t records, jumbos, fetched, unfetched;
+} lanes;
+
 static uint64_t mixed(uint64_t seed, uint32_t messages, struct soft_sim_plan plan)
 {
 	struct scene *s = calloc(1, sizeof(*s));
@@ -490,6 +494,10 @@ static uint64_t mixed(uint64_t seed, uint32_t messages, struct soft_sim_plan pla
 		assert_int_equal(soft_qp_deadline(&s->ends[i].qp), 0);
 		recovered += s->nodes[i].counters.retransmitted_packets;
 	}
+	lanes.records += s->sim.records;
+	lanes.jumbos += s->sim.jumbos;
+	lanes.fetched += s->sim.fetched;
+	lanes.unfetched += s->sim.unfetched;
 	for (uint32_t i = 0; i < 2 * PAIRS; i++) {
 		soft_sim_end_done(&s->ends[i]);
 		close_way(&s->ways[i]);
@@ -508,6 +516,41 @@ static void clean_wire(void **state)
 	(void)state;
 	for (uint64_t seed = 100; seed < 105; seed++)
 		(void)mixed(seed, 300, plan);
+}
+
+/* Every packet of every queue pair by a lane. */
+static void clean_lane(void **state)
+{
+	struct soft_sim_plan plan = {.delay = 800, .lane_ppm = 1000000};
+
+	(void)state;
+	for (uint64_t seed = 200; seed < 205; seed++)
+		(void)mixed(seed, 300, plan);
+}
+
+/* Now a lane, now the wire, in the middle of messages; packets overtake each other as they change,
+ * get lost, and cannot be fetched. */
+static void changing_link(void **state)
+{
+	(void)state;
+	memset(&lanes, 0, sizeof(lanes));
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct soft_sim_plan plan = {
+			.delay = 5000,
+			.jitter = seed % 2 ? 0 : 3000,
+			.reorder_delay = 40000,
+			.loss_ppm = 10000,
+			.duplicate_ppm = 10000,
+			.reorder_ppm = 20000,
+			.corrupt_ppm = 1000,
+			.lane_ppm = 500000,
+			.unfetched_ppm = 20000,
+		};
+
+		assert_true(mixed(seed, 500, plan) > 0);
+	}
+	assert_true(lanes.records > 1000 && lanes.jumbos > 100 && lanes.fetched > 100 &&
+		    lanes.unfetched > 10);
 }
 
 static void ill_wire(void **state)
@@ -532,6 +575,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clean_wire),
+		cmocka_unit_test(clean_lane),
+		cmocka_unit_test(changing_link),
 		cmocka_unit_test(ill_wire),
 	};
 

@@ -118,6 +118,8 @@ int64_t soft_record_read(const uint8_t *at, size_t there, struct soft_record_rea
 	if (!sound(r, there) || soft_packet_decode_headers(r->header, r->header_bytes,
 							   r->payload_bytes, &ret->packet) < 0)
 		return -EPROTO;
+	if (r->packets > 1 && !(soft_opcode_find(ret->packet.opcode)->flags & SOFT_HAS_PAYLOAD))
+		return -EPROTO;
 	ret->packet.packets = r->packets;
 	if (r->num_pieces && !read_pieces(at + sizeof(*r), ret))
 		return -EPROTO;

@@ -187,9 +187,10 @@ void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 	if (!welcome(qp, p) || !soft_recv_queue_take(qp->resp.rq, wr))
 		return;
 	make_grh(grh, p, from, tc);
-	status = soft_local_scatter(qp, wr, 0, grh, GRH_BYTES);
+	status = soft_local_scatter(qp, wr, 0, (struct soft_bytes){.at = grh}, GRH_BYTES);
 	if (!status)
-		status = soft_local_scatter(qp, wr, GRH_BYTES, p->payload, p->payload_bytes);
+		status = soft_local_scatter(qp, wr, GRH_BYTES, soft_packet_bytes(p),
+					    p->payload_bytes);
 	if (status) {
 		soft_complete_recv(qp, wr, status, NULL);
 		soft_qp_to_error(qp);

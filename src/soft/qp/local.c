@@ -3,7 +3,6 @@
  * The pieces of a work request in local memory. Every use checks key, protection domain, range and
  * access again: a region may have gone since the request was posted.
  */
-#include "soft/copy/place.h"
 #include "soft/qp/parts.h"
 
 #include <string.h>
@@ -48,6 +47,7 @@ unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint
 	uint32_t bounced = 0;
 
 	ret->num = 0;
+	ret->bounced = false;
 	if (!len)
 		return SOFT_WC_SUCCESS;
 	if (wr->flags & SOFT_WR_INLINE) {
@@ -76,6 +76,7 @@ unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint
 					       part) < 0)
 				return SOFT_WC_LOC_QP_OP_ERR;
 			bounced += part;
+			ret->bounced = true;
 		}
 		if (ret->num == SOFT_PIECES_MAX)
 			return SOFT_WC_LOC_LEN_ERR;
@@ -87,12 +88,12 @@ unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint
 }
 
 static unsigned int scatter(struct soft_qp *qp, const void *pd, const struct soft_sge *sges,
-			    uint32_t num_sge, uint32_t offset, const uint8_t *from, uint32_t len)
+			    uint32_t num_sge, uint32_t offset, struct soft_bytes from, uint32_t len)
 {
 	for (uint32_t i = 0; i < num_sge && len; i++) {
 		struct soft_region *region;
 		uint32_t part;
-		uint8_t *at;
+		int rc;
 
 		if (offset >= sges[i].length) {
 			offset -= sges[i].length;
@@ -102,21 +103,18 @@ static unsigned int scatter(struct soft_qp *qp, const void *pd, const struct sof
 		if (!region)
 			return SOFT_WC_LOC_PROT_ERR;
 		part = least(sges[i].length - offset, len);
-		at = soft_region_at(region, sges[i].addr + offset);
-		if (at)
-			soft_copy_place(at, from, part);
-		else if (region->ops->store(region, sges[i].addr + offset - region->iova, from,
-					    part) < 0)
-			return SOFT_WC_LOC_QP_OP_ERR;
+		rc = soft_bytes_store(from, region, sges[i].addr + offset, part);
+		if (rc)
+			return rc == SOFT_BYTES_LOST ? SOFT_LOCAL_LOST : SOFT_WC_LOC_QP_OP_ERR;
 		offset = 0;
-		from += part;
+		from = soft_bytes_behind(from, part);
 		len -= part;
 	}
 	return len ? SOFT_WC_LOC_LEN_ERR : SOFT_WC_SUCCESS;
 }
 
 unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uint32_t offset,
-				const uint8_t *from, uint32_t len)
+				struct soft_bytes from, uint32_t len)
 {
 	const void *pd = qp->resp.rq->pd ? qp->resp.rq->pd : qp->pd;
 
@@ -124,7 +122,7 @@ unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uin
 }
 
 unsigned int soft_local_land(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
-			     const uint8_t *from, uint32_t len)
+			     struct soft_bytes from, uint32_t len)
 {
 	return scatter(qp, qp->pd, soft_send_wr_sges(wr), wr->num_sge, offset, from, len);
 }

@@ -5,6 +5,7 @@
 #ifndef SOFT_QP_PARTS_H
 #define SOFT_QP_PARTS_H
 
+#include "soft/copy/source.h"
 #include "soft/link/link.h"
 #include "soft/qp/qp.h"
 #include "soft/qp/status.h"
@@ -49,21 +50,30 @@ void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 struct soft_pieces {
 	struct iovec at[SOFT_PIECES_MAX];
 	unsigned int num;
+	bool bounced;
 	uint8_t bounce[SOFT_MTU_MAX]; /* of memory that the processor cannot address */
 };
 
 /* Would every piece of @wr be allowed now, with @access (0: to be read)? */
 unsigned int soft_local_check(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t access);
-/* Bytes [offset, offset+len) of a send request; @len is at most SOFT_MTU_MAX. Inline bytes are the
- * queue's and stay until retired. */
+/* Bytes [offset, offset+len) of a send request. Inline bytes are the queue's and stay until
+ * retired. SOFT_WC_LOC_LEN_ERR: more than SOFT_MTU_MAX of memory that the processor cannot address.
+ */
 unsigned int soft_local_gather(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
 			       uint32_t len, struct soft_pieces *ret);
 /* Scatters @len bytes at @offset of the message into the pieces of @wr, in ascending order. */
 unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uint32_t offset,
-				const uint8_t *from, uint32_t len);
+				struct soft_bytes from, uint32_t len);
 /* The same into the pieces of a send request: READ responses and atomic results. */
 unsigned int soft_local_land(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
-			     const uint8_t *from, uint32_t len);
+			     struct soft_bytes from, uint32_t len);
+/* In the place of a status: the bytes could not be fetched, as if the packet had never come. */
+enum { SOFT_LOCAL_LOST = 0x100 };
+
+static inline struct soft_bytes soft_packet_bytes(const struct soft_packet *p)
+{
+	return (struct soft_bytes){.at = p->payload, .source = p->source};
+}
 
 /* complete.c: completions of either queue, with the fields that every one has. A success of a send
  * request that asked for no signal gives none. @rest: what the message brought (opcode, byte_len,

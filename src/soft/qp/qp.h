@@ -47,8 +47,8 @@ enum soft_qp_event {
 struct soft_qp;
 
 struct soft_qp_ops {
-	/* Sends one packet along qp->path or, of UD, @path. The pieces may change or go away as
-	 * soon as it returns. */
+	/* Sends one packet along qp->path or, of UD, @path. Unless p->stays, the pieces may change
+	 * or go away as soon as it returns. */
 	void (*send)(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
 		     const struct iovec *pieces, unsigned int num_pieces);
 	void (*event)(struct soft_qp *qp, enum soft_qp_event event);
@@ -182,9 +182,15 @@ struct soft_qp {
 	pp_ns now;	       /* the time it was last told; completions carry it */
 	struct soft_requester req;
 	struct soft_responder resp;
-	struct soft_qp *table_next, *ready_next; /* the engine's */
-	pp_ns cnp_sent;				 /* the last one; 0: none */
-	bool ready;				 /* the engine's: in the ready list */
+	pp_ns cnp_sent; /* the last one; 0: none */
+	uint32_t jumbo; /* most payload bytes of one packet on the link in use; 0: the MTU */
+
+	/* The engine's. */
+	struct soft_lane *lane;		 /* to the peer's process, or NULL: the wire */
+	struct soft_window *wire_window; /* of the address; window, unless a lane is in use */
+	const char *wire_reason;	 /* why no lane is in use; NULL: not looked for yet */
+	struct soft_qp *table_next, *ready_next;
+	bool ready;	 /* in the ready list */
 	pp_ns asked;	 /* the engine's: when a request came that no post followed yet, 0: none */
 	uint8_t replies; /* the engine's: requests in a row that a post followed soon */
 };

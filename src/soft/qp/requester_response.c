@@ -210,14 +210,15 @@ static void acknowledged(struct soft_qp *qp, const struct soft_packet *p, struct
 static bool read_response_fits(const struct soft_qp *qp, const struct soft_send_wr *wr,
 			       const struct soft_packet *p, uint32_t index)
 {
-	uint32_t chunk = qp->req.read_chunk;
-	uint32_t bytes =
-		soft_send_wr_offset(qp, wr, index + 1) - soft_send_wr_offset(qp, wr, index);
+	uint32_t chunk = qp->req.read_chunk, end = index + soft_packet_count(p);
+	uint32_t bytes = soft_send_wr_offset(qp, wr, end) - soft_send_wr_offset(qp, wr, index);
 	unsigned int flags = soft_opcode_find(p->opcode)->flags;
-	bool ends = (index + 1) % chunk == 0 || index + 1 == wr->rc.num_psn;
+	bool ends = end % chunk == 0 || end == wr->rc.num_psn;
 
 	/* A READ asked for again may begin anywhere in its chunk. */
 	if (index % chunk == 0 && !(flags & SOFT_IS_FIRST))
+		return false;
+	if (end > wr->rc.num_psn || (end - 1) / chunk != index / chunk)
 		return false;
 	return ends == !!(flags & SOFT_IS_LAST) && p->payload_bytes == bytes;
 }
@@ -232,12 +233,12 @@ static unsigned int land(struct soft_qp *qp, struct soft_send_wr *wr, const stru
 		if (wr->opcode == SOFT_WR_READ)
 			return SOFT_WC_BAD_RESP_ERR;
 		memcpy(bytes, &p->original, sizeof(bytes));
-		return soft_local_land(qp, wr, 0, bytes, sizeof(bytes));
+		return soft_local_land(qp, wr, 0, (struct soft_bytes){.at = bytes}, sizeof(bytes));
 	}
 	if (wr->opcode != SOFT_WR_READ || !read_response_fits(qp, wr, p, index))
 		return SOFT_WC_BAD_RESP_ERR;
 	qp->counters->received_data_bytes += p->payload_bytes;
-	return soft_local_land(qp, wr, soft_send_wr_offset(qp, wr, index), p->payload,
+	return soft_local_land(qp, wr, soft_send_wr_offset(qp, wr, index), soft_packet_bytes(p),
 			       p->payload_bytes);
 }
 
@@ -260,12 +261,18 @@ static void answered(struct soft_qp *qp, const struct soft_packet *p, struct gai
 		return;
 	}
 	status = soft_send_wr_asks(wr) ? land(qp, wr, p) : SOFT_WC_BAD_RESP_ERR;
+	if (status == SOFT_LOCAL_LOST) {
+		progress(qp, gain, now);
+		if (soft_requester_live(qp))
+			ask_again(qp, now);
+		return;
+	}
 	if (status != SOFT_WC_SUCCESS) {
 		progress(qp, gain, now);
 		soft_requester_fail(qp, status);
 		return;
 	}
-	move_una(qp, wr, soft_psn_add(p->psn, 1), gain, now);
+	move_una(qp, wr, soft_psn_add(p->psn, soft_packet_count(p)), gain, now);
 	progress(qp, gain, now);
 }
 
@@ -274,8 +281,9 @@ void soft_requester_response(struct soft_qp *qp, const struct soft_packet *p, pp
 	struct soft_requester *req = &qp->req;
 	struct gain gain = {0};
 	uint32_t sent = (req->next_psn - req->una_psn) & SOFT_PSN_MASK;
+	uint32_t end = ((p->psn - req->una_psn) & SOFT_PSN_MASK) + soft_packet_count(p);
 
-	if (!soft_requester_live(qp) || ((p->psn - req->una_psn) & SOFT_PSN_MASK) >= sent) {
+	if (!soft_requester_live(qp) || end > sent) {
 		qp->counters->ghost_responses++;
 		return;
 	}

@@ -208,23 +208,28 @@ static uint64_t ack_every(const struct soft_qp *qp)
 	return part < SOFT_ACK_EVERY ? part : SOFT_ACK_EVERY;
 }
 
-static void send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index, size_t budget,
-		      pp_ns now)
+/* Packets of @wr from @index on that go as one: on the wire always one. */
+static uint32_t together(const struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t index)
 {
-	struct soft_requester *req = &qp->req;
-	bool first = index == 0, last = index + 1 == wr->rc.num_psn;
-	uint32_t offset = soft_send_wr_offset(qp, wr, index);
-	uint64_t cost = soft_send_wr_cost(qp, wr, index, index + 1);
-	bool fresh = req->send_psn == req->next_psn;
-	struct soft_pieces pieces;
-	struct soft_packet p;
+	uint32_t most = qp->jumbo / qp->attr.mtu, left = wr->rc.num_psn - index;
+	uint64_t room = soft_window_room(qp->window) / (qp->attr.mtu + SOFT_PACKET_COST);
 
-	p = blank(qp, first ? (last ? operations[wr->opcode].only : operations[wr->opcode].first)
-			    : (last ? operations[wr->opcode].last : operations[wr->opcode].middle));
-	p.payload_bytes = soft_send_wr_offset(qp, wr, index + 1) - offset;
-	wr->error = soft_local_gather(qp, wr, offset, p.payload_bytes, &pieces);
-	if (wr->error)
-		return;
+	most = most < left ? most : left;
+	most = most < room ? most : (uint32_t)room;
+	return most ? most : 1;
+}
+
+static struct soft_packet data_packet(const struct soft_qp *qp, const struct soft_send_wr *wr,
+				      uint32_t index, uint32_t count)
+{
+	bool first = index == 0, last = index + count == wr->rc.num_psn;
+	struct soft_packet p = blank(
+		qp, first ? (last ? operations[wr->opcode].only : operations[wr->opcode].first)
+			  : (last ? operations[wr->opcode].last : operations[wr->opcode].middle));
+
+	p.packets = count;
+	p.payload_bytes =
+		soft_send_wr_offset(qp, wr, index + count) - soft_send_wr_offset(qp, wr, index);
 	if (first) {
 		p.va = wr->rc.remote_addr;
 		p.rkey = wr->rc.rkey;
@@ -235,19 +240,51 @@ static void send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t inde
 		p.imm_be = wr->imm_be;
 		p.invalidate_rkey = wr->imm_be;
 	}
+	return p;
+}
+
+static unsigned int gather(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index,
+			   const struct soft_packet *p, struct soft_pieces *ret)
+{
+	return soft_local_gather(qp, wr, soft_send_wr_offset(qp, wr, index), p->payload_bytes, ret);
+}
+
+/* Returns what it cost. */
+static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index,
+			  size_t budget, pp_ns now)
+{
+	struct soft_requester *req = &qp->req;
+	bool fresh = req->send_psn == req->next_psn;
+	uint32_t count = together(qp, wr, index);
+	struct soft_packet p = data_packet(qp, wr, index, count);
+	struct soft_pieces pieces;
+	uint64_t cost;
+
+	wr->error = gather(qp, wr, index, &p, &pieces);
+	if (wr->error == SOFT_WC_LOC_LEN_ERR && count > 1) {
+		count = 1;
+		p = data_packet(qp, wr, index, count);
+		wr->error = gather(qp, wr, index, &p, &pieces);
+	}
+	if (wr->error)
+		return 0;
+	cost = soft_send_wr_cost(qp, wr, index, index + count);
+	p.stays = !pieces.bounced && !(wr->flags & SOFT_WR_INLINE);
 	if (fresh)
 		qp->counters->sent_data_bytes += p.payload_bytes;
-	count_sent(qp, wr, index, 1, now);
+	count_sent(qp, wr, index, count, now);
 	req->unasked += (uint32_t)cost;
 	/* Whatever stops the train, its end asks: nothing under way waits for an acknowledge that
 	 * nobody asked for. */
-	p.ack_request = last || req->unasked >= ack_every(qp) || cost >= budget || req->probing ||
+	p.ack_request = index + count == wr->rc.num_psn || req->unasked >= ack_every(qp) ||
+			cost >= budget || req->probing ||
 			!soft_window_open(qp->window, qp->attr.mtu + SOFT_PACKET_COST);
 	if (p.ack_request) {
 		req->unasked = 0;
 		measure(req, p.psn, fresh, now);
 	}
 	qp->ops->send(qp, &qp->path, &p, pieces.at, pieces.num);
+	return cost;
 }
 
 static void charge(size_t *budget, uint64_t bytes)
@@ -278,8 +315,7 @@ bool soft_requester_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 			} else if (soft_send_wr_asks(wr)) {
 				send_atomic(qp, wr, now);
 			} else {
-				cost = soft_send_wr_cost(qp, wr, index, index + 1);
-				send_data(qp, wr, index, *budget, now);
+				cost = send_data(qp, wr, index, *budget, now);
 			}
 		}
 		if (wr->error)

@@ -99,12 +99,14 @@ static bool fits(const struct soft_qp *qp, const struct soft_packet *p, uint16_t
 {
 	const struct soft_responder *r = &qp->resp;
 	bool first = flags & SOFT_IS_FIRST, last = flags & SOFT_IS_LAST;
+	uint32_t count = soft_packet_count(p);
 
 	if (r->in_message ? first || !(flags & r->message_kind) : !first)
 		return false;
 	if (!last)
-		return p->payload_bytes == qp->attr.mtu;
-	return p->payload_bytes <= qp->attr.mtu && (first || p->payload_bytes > 0);
+		return p->payload_bytes == (uint64_t)count * qp->attr.mtu;
+	return soft_answer_packets(qp, p->payload_bytes) == count &&
+	       (first || p->payload_bytes > 0);
 }
 
 /* What the QP lets its peer do at all. */
@@ -137,7 +139,7 @@ static struct soft_refusal execute(struct soft_qp *qp, const struct soft_packet 
 		return why;
 	r->message_kind = flags & (SOFT_IS_SEND | SOFT_IS_WRITE);
 	r->in_message = !(flags & SOFT_IS_LAST);
-	r->expected_psn = soft_psn_add(r->expected_psn, 1);
+	r->expected_psn = soft_psn_add(r->expected_psn, soft_packet_count(p));
 	if (!r->in_message)
 		r->msn = soft_psn_add(r->msn, 1);
 	if (p->ack_request)
@@ -199,6 +201,8 @@ static void expected(struct soft_qp *qp, const struct soft_packet *p, uint16_t f
 		r->silent = true;
 		r->nak = SOFT_AETH_RNR | (qp->attr.min_rnr_timer & 0x1f);
 		r->nak_psn = p->psn;
+	} else if (why.syndrome == SOFT_AETH_NAK_SEQUENCE) {
+		ahead(qp);
 	} else if (why.syndrome) {
 		soft_responder_refuse(qp, why, p->psn);
 	}

@@ -21,6 +21,8 @@ struct soft_refusal {
 #define SOFT_REFUSED_OPERATION \
 	((struct soft_refusal){SOFT_AETH_NAK_OPERATION, SOFT_WC_LOC_QP_OP_ERR})
 #define SOFT_REFUSED_NOT_READY ((struct soft_refusal){SOFT_AETH_RNR, SOFT_WC_SUCCESS})
+/* Its payload could not be fetched: as if it had never come. */
+#define SOFT_REFUSED_LOST ((struct soft_refusal){SOFT_AETH_NAK_SEQUENCE, SOFT_WC_SUCCESS})
 
 /* 9.9.3 class J: nothing at all is said. */
 #define SOFT_AETH_NOTHING   0xff

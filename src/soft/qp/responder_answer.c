@@ -228,20 +228,38 @@ static void send_atomic(struct soft_qp *qp, const struct soft_answer *a)
 	qp->ops->send(qp, &qp->path, &p, NULL, 0);
 }
 
-static uint8_t response_opcode(const struct soft_answer *a)
+static uint8_t response_opcode(const struct soft_answer *a, uint32_t count)
 {
-	if (a->left_psn == 1)
+	if (a->left_psn == count)
 		return SOFT_RC | (a->started ? SOFT_READ_RESPONSE_LAST : SOFT_READ_RESPONSE_ONLY);
 	return SOFT_RC | (a->started ? SOFT_READ_RESPONSE_MIDDLE : SOFT_READ_RESPONSE_FIRST);
+}
+
+/* Bytes that the next response brings: on the wire a packet's. */
+static uint32_t response_bytes(const struct soft_qp *qp, const struct soft_answer *a)
+{
+	uint32_t most = qp->attr.mtu;
+	struct soft_region *region = NULL;
+	uint64_t va = a->va;
+
+	if (qp->jumbo >= 2 * most && !a->atomic && a->left_bytes > most)
+		region = soft_responder_reach(qp, a->rkey, &va, a->left_bytes,
+					      SOFT_ACCESS_REMOTE_READ);
+	/* Of memory that the processor cannot address a packet's bytes are fetched at a time. */
+	if (region && soft_region_at(region, va))
+		most = qp->jumbo / most * most;
+	return a->left_bytes < most ? a->left_bytes : most;
 }
 
 /* The next response of a READ. */
 static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, uint32_t bytes)
 {
+	uint32_t count = soft_answer_packets(qp, bytes);
 	uint8_t bounce[SOFT_MTU_MAX];
 	struct iovec piece = {.iov_len = bytes};
 	struct soft_packet p = {
-		.opcode = response_opcode(a),
+		.opcode = response_opcode(a, count),
+		.packets = count,
 		.migrated = true,
 		.pkey = qp->attr.pkey,
 		.dest_qp = qp->attr.remote_qpn,
@@ -258,6 +276,7 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 		if (!region)
 			return SOFT_REFUSED_ACCESS;
 		piece.iov_base = soft_region_at(region, va);
+		p.stays = piece.iov_base != NULL;
 		if (!piece.iov_base) {
 			if (bytes > sizeof(bounce) ||
 			    region->ops->fetch(region, va - region->iova, bounce, bytes) < 0)
@@ -280,7 +299,7 @@ bool soft_answer_pump(struct soft_qp *qp, size_t *budget)
 
 	while (r->num_answers > 0) {
 		struct soft_answer *a = &r->answers[0];
-		uint32_t bytes = a->left_bytes < qp->attr.mtu ? a->left_bytes : qp->attr.mtu;
+		uint32_t bytes = response_bytes(qp, a), count = soft_answer_packets(qp, bytes);
 		struct soft_refusal why = SOFT_EXECUTED;
 		size_t cost = bytes + SOFT_HEADER_MAX;
 
@@ -299,8 +318,8 @@ bool soft_answer_pump(struct soft_qp *qp, size_t *budget)
 			soft_responder_refuse(qp, why, psn);
 			return false;
 		}
-		a->psn = soft_psn_add(a->psn, 1);
-		a->left_psn--;
+		a->psn = soft_psn_add(a->psn, count);
+		a->left_psn -= count;
 		if (why.syndrome || a->left_psn == 0)
 			drop_first(r);
 	}

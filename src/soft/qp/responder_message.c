@@ -4,7 +4,6 @@
  * pushed after the last of its message. What was refused for want of a receive request changed
  * nothing.
  */
-#include "soft/copy/place.h"
 #include "soft/qp/responder.h"
 
 #include "base/banned.h"
@@ -41,11 +40,14 @@ struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_pack
 			return SOFT_REFUSED_NOT_READY;
 		r->has_wr = true;
 		r->received = 0;
-		qp->counters->rx_sends++;
 	}
 	if (p->payload_bytes > r->wr->length - r->received)
 		return (struct soft_refusal){SOFT_AETH_NAK_INVALID, SOFT_WC_LOC_LEN_ERR};
-	status = soft_local_scatter(qp, r->wr, r->received, p->payload, p->payload_bytes);
+	status = soft_local_scatter(qp, r->wr, r->received, soft_packet_bytes(p), p->payload_bytes);
+	if (status == SOFT_LOCAL_LOST)
+		return SOFT_REFUSED_LOST;
+	if (flags & SOFT_IS_FIRST)
+		qp->counters->rx_sends++;
 	if (status)
 		return (struct soft_refusal){SOFT_AETH_NAK_OPERATION, (uint8_t)status};
 	r->received += p->payload_bytes;
@@ -84,16 +86,14 @@ static struct soft_refusal place(struct soft_qp *qp, const struct soft_packet *p
 	uint64_t va = r->write_va;
 	struct soft_region *region = soft_responder_reach(qp, r->write_rkey, &va, p->payload_bytes,
 							  SOFT_ACCESS_REMOTE_WRITE);
-	uint8_t *to;
+	int rc;
 
 	if (!region)
 		return SOFT_REFUSED_ACCESS;
-	to = soft_region_at(region, va);
-	if (to)
-		soft_copy_place(to, p->payload, p->payload_bytes);
-	else if (region->ops->store(region, va - region->iova, p->payload, p->payload_bytes) < 0)
-		return SOFT_REFUSED_OPERATION;
-	return SOFT_EXECUTED;
+	rc = soft_bytes_store(soft_packet_bytes(p), region, va, p->payload_bytes);
+	if (rc == SOFT_BYTES_LOST)
+		return SOFT_REFUSED_LOST;
+	return rc < 0 ? SOFT_REFUSED_OPERATION : SOFT_EXECUTED;
 }
 
 struct soft_refusal soft_message_write(struct soft_qp *qp, const struct soft_packet *p)

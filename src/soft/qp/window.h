@@ -26,6 +26,11 @@ struct soft_window {
 void soft_window_init(struct soft_window *w, uint64_t limit_max);
 /* May @bytes more be sent? One packet may always, when nothing is under way. */
 bool soft_window_open(const struct soft_window *w, uint64_t bytes);
+/* Bytes that fit into it. */
+static inline uint64_t soft_window_room(const struct soft_window *w)
+{
+	return w->in_flight < w->limit ? w->limit - w->in_flight : 0;
+}
 void soft_window_sent(struct soft_window *w, uint64_t bytes);
 void soft_window_acked(struct soft_window *w, uint64_t bytes, pp_ns rtt); /* rtt 0: unknown */
 /* Bytes no longer counted as under way (lost, to be sent again; QP gone). */

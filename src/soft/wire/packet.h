@@ -17,6 +17,8 @@
 
 #include "soft/wire/opcode.h"
 
+struct soft_source;
+
 enum {
 	SOFT_UDP_PORT = 4791,
 	SOFT_BTH_BYTES = 12,
@@ -57,9 +59,10 @@ struct soft_packet {
 	const uint8_t *payload; /* borrowed from the datagram; NULL when sent by pieces */
 	uint32_t payload_bytes; /* without pad */
 
-	/* Not of the wire: between processes of one host a packet may stand for several in a row of
-	 * one message. 0 and 1: for itself. */
-	uint32_t packets;
+	/* Not of the wire: between processes of one host. */
+	uint32_t packets; /* it stands for so many in a row of one message; 0 and 1: for itself */
+	struct soft_source *source; /* that the payload is fetched from; then there is no payload */
+	bool stays; /* to be sent: the pieces stay as they are until they are acknowledged */
 };
 
 /* Packets that @p stands for. */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes on their way into a region: those of a packet, or a source that fetches them from where
+ * they lie straight to where they go.
+ */
+#ifndef SOFT_COPY_SOURCE_H
+#define SOFT_COPY_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct soft_region;
+
+struct soft_source {
+	/* Bytes [offset, offset + len) to @to, where the last become visible last, as by
+	 * soft_copy_place(). Not 0: they cannot be had, and some may have been written. */
+	int (*fetch)(struct soft_source *source, uint32_t offset, void *to, size_t len);
+};
+
+struct soft_bytes {
+	const uint8_t *at;	    /* unless there is a source */
+	struct soft_source *source; /* NULL: none */
+	uint32_t offset;	    /* in the source */
+};
+
+static inline struct soft_bytes soft_bytes_behind(struct soft_bytes b, uint32_t n)
+{
+	if (b.source)
+		b.offset += n;
+	else
+		b.at += n;
+	return b;
+}
+
+/* The source had them not: as if they had never come. */
+enum { SOFT_BYTES_LOST = 1 };
+
+/* @len bytes to @va of a checked region. 0, SOFT_BYTES_LOST, or -errno of the region. */
+int soft_bytes_store(struct soft_bytes from, struct soft_region *region, uint64_t va, uint32_t len);
+
+#endif
