@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "soft/lane/door.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+enum { BACKLOG = 256, DESCRIPTORS_MAX = 4 };
+
+static socklen_t name(unsigned int slot, struct sockaddr_un *ret)
+{
+	int n;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->sun_family = AF_UNIX;
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "peerpath-soft.%u.lane", slot);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int new_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int closed(int fd, int rc)
+{
+	(void)close(fd);
+	return rc;
+}
+
+int soft_door_listen(unsigned int slot)
+{
+	struct sockaddr_un at;
+	socklen_t len = name(slot, &at);
+	int fd = new_socket();
+
+	if (fd < 0)
+		return fd;
+	if (bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, BACKLOG) < 0)
+		return closed(fd, -errno);
+	return fd;
+}
+
+static int check_user(int fd, pid_t *ret_pid)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return -errno;
+	*ret_pid = peer.pid;
+	return peer.uid == geteuid() ? 0 : -EPERM;
+}
+
+/* One message with one descriptor. */
+static int give(int fd, const void *message, size_t bytes, int descriptor)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {.bytes = {0}};
+	/* sendmsg() only reads what the cast makes writable. */
+	struct iovec iov = {(void *)(uintptr_t)message, bytes};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &descriptor, sizeof(descriptor));
+	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* Descriptors that came along; @fds has room for all that the kernel gave. */
+static unsigned int descriptors(struct msghdr *msg, int *fds)
+{
+	unsigned int n = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		memcpy(fds + n, CMSG_DATA(c), bytes);
+		n += (unsigned int)(bytes / sizeof(int));
+	}
+	return n;
+}
+
+static int take(int fd, void *message, size_t bytes, int *ret_descriptor)
+{
+	union {
+		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {message, bytes};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.bytes,
+			     .msg_controllen = sizeof(control.bytes)};
+	ssize_t len = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fds[sizeof(control) / sizeof(int)];
+	unsigned int n;
+
+	if (len < 0)
+		return -errno;
+	n = descriptors(&msg, fds);
+	if (len == (ssize_t)bytes && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n == 1) {
+		*ret_descriptor = fds[0];
+		return 0;
+	}
+	while (n)
+		(void)close(fds[--n]);
+	return len ? -EPROTO : -ECONNRESET;
+}
+
+int soft_door_knock(unsigned int slot, const struct soft_hello *hello, int ring_fd)
+{
+	struct sockaddr_un to;
+	socklen_t len = name(slot, &to);
+	int fd = new_socket(), rc = 0;
+	pid_t pid;
+
+	if (fd < 0)
+		return fd;
+	if (connect(fd, (struct sockaddr *)&to, len) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = check_user(fd, &pid);
+	if (rc == 0)
+		rc = give(fd, hello, sizeof(*hello), ring_fd);
+	return rc < 0 ? closed(fd, rc) : fd;
+}
+
+int soft_door_accept(int listen_fd, pid_t *ret_pid)
+{
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = check_user(fd, ret_pid);
+	return rc < 0 ? closed(fd, rc) : fd;
+}
+
+int soft_door_hear(int fd, struct soft_hello *ret, int *ret_ring_fd)
+{
+	struct soft_hello hello;
+	int rc = take(fd, &hello, sizeof(hello), ret_ring_fd);
+
+	if (rc < 0)
+		return rc;
+	if (hello.magic != SOFT_LANE_MAGIC)
+		return closed(*ret_ring_fd, -EPROTO);
+	*ret = hello;
+	return 0;
+}
+
+int soft_door_welcome(int fd, int pull_errno, int bell_fd)
+{
+	struct soft_welcome welcome = {.magic = SOFT_LANE_MAGIC, .pull_errno = pull_errno};
+
+	return give(fd, &welcome, sizeof(welcome), bell_fd);
+}
+
+int soft_door_welcomed(int fd, struct soft_welcome *ret, int *ret_bell_fd)
+{
+	struct soft_welcome welcome;
+	int rc = take(fd, &welcome, sizeof(welcome), ret_bell_fd);
+
+	if (rc < 0)
+		return rc;
+	if (welcome.magic != SOFT_LANE_MAGIC)
+		return closed(*ret_bell_fd, -EPROTO);
+	*ret = welcome;
+	return 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel copies in any order it likes within a page, but the end of a message may be polled
+ * (copy/place.h): so the last bytes are read beside it, and placed when all others are there.
+ */
+#include "soft/lane/pull.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "soft/copy/place.h"
+
+#include "base/banned.h"
+
+enum { LAST_BYTES = 15 }; /* the last whole aligned 8 bytes and what is behind them */
+
+/* Where [offset, offset + len) of the payload lies; returns how many pieces, 0: it has not so much.
+ */
+static unsigned int find(const struct soft_record_read *r, uint32_t offset, size_t len,
+			 struct iovec *ret)
+{
+	uint64_t skip = offset, left = len;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < r->record.num_pieces && left; i++) {
+		const struct soft_record_piece *piece = &r->pieces[i];
+		uint64_t part;
+
+		if (skip >= piece->len) {
+			skip -= piece->len;
+			continue;
+		}
+		part = piece->len - skip < left ? piece->len - skip : left;
+		ret[n++] = (struct iovec){(void *)(uintptr_t)(piece->addr + skip), part};
+		skip = 0;
+		left -= part;
+	}
+	return left ? 0 : n;
+}
+
+static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t len)
+{
+	struct soft_pull *pull = (struct soft_pull *)source;
+	const struct soft_record *r = &pull->record->record;
+	struct iovec remote[SOFT_RECORD_PIECES_MAX + 1];
+	unsigned int n = find(pull->record, offset, len, remote);
+	size_t last = len < LAST_BYTES ? len : 8 + ((uintptr_t)to + len) % 8;
+	uint8_t end[LAST_BYTES + 1];
+	uint64_t token = 0;
+	struct iovec local[] = {{to, len - last}, {end, last}, {&token, sizeof(token)}};
+	ssize_t got;
+
+	if (!n)
+		return -EPROTO;
+	remote[n++] = (struct iovec){(void *)(uintptr_t)r->token_at, sizeof(token)};
+	got = process_vm_readv(pull->pid, local, 3, remote, n, 0);
+	pull->pulls++;
+	if (got != (ssize_t)(len + sizeof(token)) || token != r->token) {
+		if (!pull->error)
+			pull->error = got < 0 ? errno : got == (ssize_t)len ? ESTALE : EFAULT;
+		return -ESTALE;
+	}
+	soft_copy_place((uint8_t *)to + len - last, end, last);
+	pull->bytes += len;
+	return 0;
+}
+
+void soft_pull_init(struct soft_pull *pull, pid_t pid, const struct soft_record_read *record)
+{
+	memset(pull, 0, sizeof(*pull));
+	pull->source.fetch = fetch;
+	pull->pid = pid;
+	pull->record = record;
+}
+
+int soft_pull_try(pid_t pid, uint64_t token_at, uint64_t token)
+{
+	uint64_t found = 0;
+	struct iovec local = {&found, sizeof(found)};
+	struct iovec remote = {(void *)(uintptr_t)token_at, sizeof(found)};
+
+	if (pid <= 0)
+		return ESRCH;
+	if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != sizeof(found))
+		return errno ? errno : EFAULT;
+	return found == token ? 0 : ESRCH;
+}
