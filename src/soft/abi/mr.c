@@ -235,6 +235,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	if (to_pd)
 		mr->region.pd = soft_pd_meant(pd);
 	if (move) {
+		soft_engine_take_back(c->engine, mr->region.base, mr->region.length);
 		mr->region.base = addr;
 		mr->region.iova = now & IBV_ACCESS_ZERO_BASED ? 0 : at;
 		mr->region.length = len;
@@ -258,6 +259,7 @@ static void mr_remove(struct soft_context *c, struct soft_mr_object *mr)
 {
 	soft_engine_lock(c->engine);
 	soft_regions_remove(soft_engine_regions(c->engine), &mr->region);
+	soft_engine_take_back(c->engine, mr->region.base, mr->region.length);
 	soft_engine_unlock(c->engine);
 	soft_object_unuse(&mr->pd->object);
 	mr_release(mr);

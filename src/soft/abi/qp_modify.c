@@ -101,6 +101,7 @@ static void move(struct soft_qp_object *o, enum ibv_qp_state from, enum ibv_qp_s
 	switch (to) {
 	case IBV_QPS_RESET:
 		soft_qp_reset(qp);
+		soft_engine_withdraw(soft_context_of(o->ex.qp_base.context)->engine, qp);
 		/* As provider libraries do: no completion of the old life is seen in the new. */
 		soft_cq_forget(qp->send_cq, qp->num);
 		if (qp->recv_cq != qp->send_cq)

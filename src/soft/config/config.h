@@ -59,7 +59,8 @@ struct soft_config_device {
 	struct soft_limits limits;
 	struct soft_fault_plan plan; /* of the wire, as keys of their own say it */
 	struct soft_fault_set faults;
-	bool singly; /* every packet leaves alone: for captures */
+	bool singly;	/* every packet leaves alone: for captures */
+	bool wire_only; /* no same-host link */
 };
 
 struct soft_config {

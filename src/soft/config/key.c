@@ -164,12 +164,25 @@ static int set_fault(struct soft_config_device *d, const char *value, struct pp_
 	return soft_fault_specs_parse(value, add_fault, d, err);
 }
 
+/* Without it a capture shows what processes of one host say to each other, too. */
+static int set_same_host(struct soft_config_device *d, const char *value, struct pp_error *err)
+{
+	bool same_host;
+
+	if (pp_parse_bool(value, &same_host))
+		return pp_error_set(err, -EINVAL, "same-host=%s: neither yes nor no", value);
+	d->wire_only = !same_host;
+	return 0;
+}
+
 static const struct {
 	const char *key;
 	int (*set)(struct soft_config_device *d, const char *value, struct pp_error *err);
 } others[] = {
-	{"name", set_name}, {"address", set_address}, {"netdev", set_netdev},
-	{"mtu", set_mtu},   {"trains", set_trains},   {"fault", set_fault},
+	{"name", set_name},	      {"address", set_address},
+	{"netdev", set_netdev},	      {"mtu", set_mtu},
+	{"trains", set_trains},	      {"fault", set_fault},
+	{"same-host", set_same_host},
 };
 
 int soft_config_set(struct soft_config_device *d, const char *key, const char *value,

@@ -7,6 +7,7 @@
 #include "soft/engine/engine.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,6 +64,7 @@ static void fork_child(void)
 	if (e) {
 		e->inherited = true;
 		close_links(e);
+		soft_lanes_done(e);
 		soft_slot_free(e->slot);
 		e->slot = NULL;
 		close_fd(&e->wake_fd);
@@ -97,6 +99,7 @@ static void engine_free(struct soft_engine *e)
 		soft_board_close(w->board);
 		free(w);
 	}
+	soft_lanes_done(e);
 	soft_slot_free(e->slot);
 	soft_regions_free(e->regions);
 	soft_qp_table_done(&e->table);
@@ -105,6 +108,14 @@ static void engine_free(struct soft_engine *e)
 	close_fd(&e->caller_fd);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
+}
+
+/* Two processes whose callers never sleep want two, and their threads must not take those. */
+static bool processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 2;
 }
 
 static int engine_make(soft_engine_show *show, void *show_arg, struct soft_engine **ret,
@@ -118,6 +129,9 @@ static int engine_make(soft_engine_show *show, void *show_arg, struct soft_engin
 		return pp_error_set(err, -ENOMEM, "no memory");
 	e->wake_fd = e->show_fd = e->caller_fd = -1;
 	e->users = 1;
+	e->processors = processors();
+	/* Without it all goes by the wire. */
+	(void)soft_lanes_init(&e->lanes);
 	pthread_mutexattr_init(&attr);
 	/* Held for microseconds: a short spin beats a sleep. */
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
@@ -303,6 +317,8 @@ int soft_engine_add_qp(struct soft_engine *e, struct soft_wire *wire, struct sof
 			return rc;
 		soft_engine_thread_wake(e);
 	}
+	if (!wire->config.wire_only)
+		soft_lanes_listen(e);
 	rc = soft_qp_table_add(&e->table, soft_slot_number(e->slot), wire, qp);
 	if (rc < 0)
 		return pp_error_set(err, rc, "no queue pair number is free");
@@ -316,12 +332,23 @@ void soft_engine_remove_qp(struct soft_engine *e, struct soft_qp *qp)
 	pp_ns before = e->next_deadline;
 
 	soft_engine_unready(e, qp);
+	soft_lanes_detach(e, qp);
 	soft_qp_table_remove(&e->table, qp);
 	soft_engine_window_put(e, qp->window);
-	qp->window = NULL;
+	qp->window = qp->wire_window = NULL;
 	/* What waited for the window that this one held may go on. */
 	if (!e->inherited)
 		soft_engine_hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
+}
+
+void soft_engine_take_back(struct soft_engine *e, const void *base, uint64_t len)
+{
+	soft_lanes_take_back(e, base, len);
+}
+
+void soft_engine_withdraw(struct soft_engine *e, struct soft_qp *qp)
+{
+	soft_lanes_detach(e, qp);
 }
 
 void soft_engine_each_qp(struct soft_engine *e, void (*each)(void *, struct soft_qp *), void *arg)
@@ -356,12 +383,13 @@ int soft_engine_connect(struct soft_engine *e, struct soft_qp *qp, const struct 
 	window = soft_engine_window_get(e, dst, soft_link_receive_buffer(wire->link) / 4);
 	if (!window)
 		return -ENOMEM;
+	soft_lanes_detach(e, qp);
 	/* What is under way (a new address in SQD) counts where its answers will be counted. */
 	if (qp->window)
 		soft_window_dropped(qp->window, qp->req.bytes_out);
 	soft_window_sent(window, qp->req.bytes_out);
 	soft_engine_window_put(e, qp->window);
-	qp->window = window;
+	qp->window = qp->wire_window = window;
 	path.traffic_class = traffic_class;
 	path.hop_limit = hop_limit;
 	path.flow_label = flow_label;
@@ -376,7 +404,10 @@ void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const st
 	struct soft_wire *wire =
 		(struct soft_wire *)((char *)qp->counters - offsetof(struct soft_wire, counters));
 
-	soft_link_send(wire->link, path, p, pieces, num_pieces);
+	if (qp->jumbo)
+		soft_lanes_send(wire->engine, qp, p, pieces, num_pieces);
+	else
+		soft_link_send(wire->link, path, p, pieces, num_pieces);
 }
 
 const struct soft_counters *soft_wire_counters(const struct soft_wire *wire)

@@ -84,6 +84,10 @@ int soft_engine_add_qp(struct soft_engine *engine, struct soft_wire *wire, struc
 		       struct pp_error *err);
 /* After soft_qp_reset(): nothing of it may be under way. */
 void soft_engine_remove_qp(struct soft_engine *engine, struct soft_qp *qp);
+/* Memory of a region that was removed: what was sent by reference to it may be read no more. */
+void soft_engine_take_back(struct soft_engine *engine, const void *base, uint64_t len);
+/* The same for what @qp sent, after soft_qp_reset(). */
+void soft_engine_withdraw(struct soft_engine *engine, struct soft_qp *qp);
 void soft_engine_each_qp(struct soft_engine *engine, void (*each)(void *, struct soft_qp *),
 			 void *arg);
 

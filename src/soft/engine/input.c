@@ -40,7 +40,7 @@ static const struct soft_icrc_flow *flow_of(struct soft_wire *wire, const struct
 /* Why the packet is not for @qp: the counter to raise, or NULL: it is. */
 static uint64_t *refuse(const struct soft_qp_table *table, struct soft_wire *wire,
 			const struct soft_qp *qp, const struct soft_packet *p,
-			const struct soft_datagram *d)
+			const struct soft_gid *src, const struct soft_gid *dst)
 {
 	/* A congestion notification has an opcode of its own, whatever the transport. */
 	if ((p->opcode != SOFT_CNP && (p->opcode & 0xe0) != qp->transport) ||
@@ -49,12 +49,22 @@ static uint64_t *refuse(const struct soft_qp_table *table, struct soft_wire *wir
 	if ((p->pkey & 0x7fff) != (qp->attr.pkey & 0x7fff))
 		return &wire->drops.wrong_pkey;
 	if (qp->transport == SOFT_UD)
-		return owns(soft_qp_table_wire(table, qp), &d->dst) ? NULL
-								    : &wire->drops.wrong_address;
-	if ((!soft_gid_equal(&d->src, &qp->path.flow.dst) ||
-	     !soft_gid_equal(&d->dst, &qp->path.flow.src)))
+		return owns(soft_qp_table_wire(table, qp), dst) ? NULL : &wire->drops.wrong_address;
+	if (!soft_gid_equal(src, &qp->path.flow.dst) || !soft_gid_equal(dst, &qp->path.flow.src))
 		return &wire->drops.wrong_address;
 	return NULL;
+}
+
+static void deliver(struct soft_engine_input *in, struct soft_qp *qp, const struct soft_packet *p,
+		    const struct soft_path *from, uint8_t traffic_class)
+{
+	soft_qp_receive(qp, p, from, traffic_class, in->now);
+	if (!(soft_opcode_find(p->opcode)->flags & SOFT_IS_RESPONSE)) {
+		if (qp->asked)
+			qp->replies = 0;
+		qp->asked = in->now;
+	}
+	soft_engine_ready(in->engine, qp);
 }
 
 void soft_engine_input(void *arg, const struct soft_datagram *d)
@@ -88,7 +98,7 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 		wire->drops.no_qp++;
 		return;
 	}
-	reason = refuse(&e->table, wire, qp, &p, d);
+	reason = refuse(&e->table, wire, qp, &p, &d->src, &d->dst);
 	if (reason) {
 		(*reason)++;
 		return;
@@ -101,11 +111,40 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 	from.flow = wire->last_flow;
 	from.traffic_class = d->traffic_class;
 	from.hop_limit = d->hop_limit;
-	soft_qp_receive(qp, &p, &from, d->traffic_class, in->now);
-	if (!(soft_opcode_find(p.opcode)->flags & SOFT_IS_RESPONSE)) {
-		if (qp->asked)
-			qp->replies = 0;
-		qp->asked = in->now;
+	deliver(in, qp, &p, &from, d->traffic_class);
+}
+
+/* Of a lane the kernel has told whose it is; what it says of addresses is checked as on the wire.
+ */
+void soft_engine_record(struct soft_engine_input *in, const struct soft_record *record,
+			struct soft_packet *p)
+{
+	struct soft_engine *e = in->engine;
+	struct soft_wire *wire = wire_of(e, &record->dst);
+	struct soft_qp *qp;
+	uint64_t *reason;
+
+	in->datagrams++;
+	in->bytes += p->payload_bytes;
+	if (!wire) {
+		if (e->wires)
+			e->wires->drops.wrong_address++;
+		return;
 	}
-	soft_engine_ready(e, qp);
+	if (__builtin_expect(wire->fault.active, 0) &&
+	    soft_fault_refuses(&wire->fault, &record->src, &record->dst))
+		return;
+	qp = soft_qp_table_find(&e->table, p->dest_qp);
+	if (!qp) {
+		wire->drops.no_qp++;
+		return;
+	}
+	reason = refuse(&e->table, wire, qp, p, &record->src, &record->dst);
+	/* Datagrams have no business here. */
+	if (!reason && qp->transport == SOFT_UD)
+		reason = &wire->drops.wrong_state;
+	if (reason)
+		(*reason)++;
+	else
+		deliver(in, qp, p, &qp->path, record->traffic_class);
 }

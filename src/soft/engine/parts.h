@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "soft/engine/engine.h"
+#include "soft/engine/lanes.h"
 #include "soft/link/fault.h"
 #include "soft/link/slot.h"
 
@@ -22,12 +23,19 @@ enum {
 	SOFT_REPLIES = 4,
 	SOFT_STREAM_BYTES = 16 * 1024, /* of a turn: a train, not a short message */
 	SOFT_SLOT_TURNS = 8,	       /* the slot is looked at every so many turns */
+	/* Beside lanes in use, sockets that brought nothing so many times are read every so many.
+	 */
+	SOFT_SOCKETS_QUIET = 8,
+	SOFT_SOCKET_TURNS = 16,
 	SOFT_PUMP_BUDGET = 240 * 1024, /* four whole trains of 15 packets */
 };
 
 /* Longer than the round of a polling loop, ns; who waits on memory between polls makes longer ones.
  */
 #define SOFT_POLL_GAP ((pp_ns)5000)
+
+/* A lane is in use for so long after a record, ns. */
+#define SOFT_LANES_BUSY ((pp_ns)1000000)
 
 /* For so long after acknowledges were held back the thread looks in at every tick, ns. */
 #define SOFT_HOLDING ((pp_ns)10000000)
@@ -76,6 +84,7 @@ struct soft_engine {
 	struct soft_qp_table table;
 	struct soft_engine_window *windows[SOFT_WINDOW_BUCKETS];
 	struct soft_wire *wires;
+	struct soft_lanes lanes;
 	struct soft_qp *ready_head, *ready_tail;
 	pp_ns held_until;    /* acknowledges wait for a reply that they may go with; 0: none does */
 	pp_ns held;	     /* when that began last */
@@ -86,8 +95,10 @@ struct soft_engine {
 	struct soft_engine_timer *timers;
 	pp_ns next_deadline; /* no queue pair or timer wants time before; 0: none does */
 	unsigned int turns;
-	pp_ns board_due; /* when counters are to be written; 0: all are */
-	bool slot_busy;	 /* something was handed on to us lately */
+	pp_ns board_due;    /* when counters are to be written; 0: all are */
+	bool slot_busy;	    /* something was handed on to us lately */
+	unsigned int quiet; /* readings of the sockets in a row that found nothing */
+	bool processors;    /* enough of them for a thread that looks on beside callers */
 
 	pthread_t thread;
 	int wake_fd; /* eventfd: stop, new sockets, callers gone to sleep */
@@ -137,6 +148,9 @@ struct soft_engine_input {
 	size_t bytes;
 };
 void soft_engine_input(void *input, const struct soft_datagram *d);
+/* What a lane brought. */
+void soft_engine_record(struct soft_engine_input *in, const struct soft_record *record,
+			struct soft_packet *p);
 
 /* caller.c */
 /* A caller leaves, and may not come again; the thread knew @deadline. @more: somebody stopped for

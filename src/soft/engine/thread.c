@@ -19,11 +19,14 @@
 
 #include "base/banned.h"
 
+/* Longer than a peer needs for its reply: what lies in memory is seen without a wake-up. */
+static const pp_ns LANES_GAP = 50000;
 static const pp_ns STREAM_GAP = 30000; /* longer than the sender of a train needs for the next */
 
 enum {
 	TICK_NS = 1000000,
-	WATCHED_ALWAYS = 2,
+	WATCHED_ALWAYS = 3,
+	LOOKS_ON = 16, /* turns between system calls, while it goes on at once */
 	POLLS_OF_A_LOOP = 8,
 	MISSES_MAX = 3,
 	FDS_MAX = WATCHED_ALWAYS + 1 + SOFT_WIRES_MAX * SOFT_LINK_FDS_MAX,
@@ -83,7 +86,8 @@ static unsigned int watch_list(struct soft_engine *e, struct pollfd *fds)
  */
 static bool goes_on(const struct soft_engine *e, bool moved)
 {
-	return (moved && e->ready_head && !e->held_until) || e->turned - e->streamed < STREAM_GAP;
+	return (moved && e->ready_head && !e->held_until) || e->turned - e->streamed < STREAM_GAP ||
+	       (e->processors && e->turned - e->lanes.busy < LANES_GAP);
 }
 
 /*
@@ -120,8 +124,10 @@ static bool look(struct soft_engine *e, struct pollfd *fds, unsigned int *ret_n,
 		 struct timespec *ret_wait)
 {
 	uint64_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
-	bool moved = soft_engine_turn(e), limited;
+	bool moved, limited;
 
+	soft_lanes_awake(e);
+	moved = soft_engine_turn(e);
 	polls = atomic_load_explicit(&e->polls, memory_order_relaxed) - polls;
 	write_boards(e);
 	if (callers_poll(e, polls)) {
@@ -132,7 +138,7 @@ static bool look(struct soft_engine *e, struct pollfd *fds, unsigned int *ret_n,
 	atomic_store(&e->mode, SOFT_THREAD_WATCH);
 	*ret_n = watch_list(e, fds);
 	limited = time_left(e, ret_wait);
-	if (goes_on(e, moved)) {
+	if (goes_on(e, moved) || !soft_lanes_sleep(e)) {
 		*ret_wait = (struct timespec){0};
 		limited = true;
 	}
@@ -155,10 +161,11 @@ static void *run(void *arg)
 {
 	struct soft_engine *e = arg;
 	struct pollfd fds[FDS_MAX];
-	unsigned int missed = 0;
+	unsigned int missed = 0, looks = 0;
 	uint64_t drained;
 
 	fds[0] = (struct pollfd){.fd = e->wake_fd, .events = POLLIN};
+	fds[2] = (struct pollfd){.fd = e->lanes.epoll_fd, .events = POLLIN};
 	while (!atomic_load(&e->stop)) {
 		struct timespec wait = {.tv_nsec = TICK_NS};
 		pp_ns patience = soft_show_deadline(e);
@@ -169,6 +176,8 @@ static void *run(void *arg)
 			limited = look(e, fds, &n, &wait);
 			pthread_mutex_unlock(&e->lock);
 		}
+		if (limited && !wait.tv_sec && !wait.tv_nsec && ++looks % LOOKS_ON)
+			continue;
 		if (patience)
 			limited = shorten(&wait, limited, patience);
 		fds[1] = (struct pollfd){.fd = soft_show_fd(e), .events = POLLIN};
@@ -182,6 +191,11 @@ static void *run(void *arg)
 			break;
 		if (fds[1].revents || patience)
 			soft_show_ready(e);
+		if (fds[2].revents) {
+			pthread_mutex_lock(&e->lock);
+			soft_lanes_events(e);
+			pthread_mutex_unlock(&e->lock);
+		}
 	}
 	return NULL;
 }

@@ -75,11 +75,12 @@ static void flush_links(struct soft_engine *e)
 		if (w->late.first)
 			wish_at(e, soft_cq_late_release(&w->late, pp_clock_monotonic()));
 	}
+	soft_lanes_flush(e);
 }
 
 static uint64_t sent(const struct soft_engine *e)
 {
-	uint64_t sum = 0;
+	uint64_t sum = e->lanes.sent;
 
 	for (const struct soft_wire *w = e->wires; w; w = w->next)
 		if (w->link)
@@ -95,6 +96,7 @@ bool soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 	e->held_until = 0;
 	/* Once round: who wants another turn goes behind @last. */
 	while (qp != last && (qp = ready_take(e))) {
+		soft_lanes_route(e, qp);
 		if (soft_qp_pump(qp, SOFT_PUMP_BUDGET, now))
 			soft_engine_ready(e, qp);
 		wish(e, qp);
@@ -160,28 +162,47 @@ static bool hold(struct soft_engine *e, const struct soft_engine_input *in)
 	return false;
 }
 
-bool soft_engine_turn(struct soft_engine *e)
+/* To find a socket empty costs as much as a packet of a lane does. */
+static bool sockets_due(const struct soft_engine *e, pp_ns now)
 {
-	struct soft_engine_input in = {.engine = e, .now = pp_clock_monotonic()};
-	uint64_t before = sent(e);
+	return now - e->lanes.busy >= SOFT_LANES_BUSY || e->quiet < SOFT_SOCKETS_QUIET ||
+	       e->turns % SOFT_SOCKET_TURNS == 0;
+}
+
+static unsigned int receive_sockets(struct soft_engine *e, struct soft_engine_input *in)
+{
 	unsigned int received = 0;
 
-	e->turned = in.now;
 	for (struct soft_wire *w = e->wires; w; w = w->next) {
 		if (!w->link)
 			continue;
-		in.wire = w;
-		received += soft_link_receive(w->link, SOFT_RECEIVE_BUDGET, soft_engine_input, &in);
+		in->wire = w;
+		received += soft_link_receive(w->link, SOFT_RECEIVE_BUDGET, soft_engine_input, in);
 	}
-	in.wire = NULL;
+	in->wire = NULL;
 	/* Little comes this way, and to look costs a system call of every poller's turn. */
-	if (e->slot_busy || e->turns++ % SOFT_SLOT_TURNS == 0) {
+	if (e->slot_busy || e->turns % SOFT_SLOT_TURNS == 0) {
 		unsigned int n =
-			soft_slot_receive(e->slot, SOFT_RECEIVE_BUDGET, soft_engine_input, &in);
+			soft_slot_receive(e->slot, SOFT_RECEIVE_BUDGET, soft_engine_input, in);
 
 		e->slot_busy = n > 0;
 		received += n;
 	}
+	e->quiet = received ? 0 : e->quiet + 1;
+	return received;
+}
+
+bool soft_engine_turn(struct soft_engine *e)
+{
+	struct soft_engine_input in = {.engine = e, .now = pp_clock_monotonic()};
+	uint64_t before = sent(e);
+	unsigned int received;
+
+	e->turned = in.now;
+	received = soft_lanes_receive(e, &in);
+	if (sockets_due(e, in.now))
+		received += receive_sockets(e, &in);
+	e->turns++;
 	if (in.bytes >= SOFT_STREAM_BYTES)
 		e->streamed = in.now;
 	tick(e, in.now);

@@ -37,6 +37,7 @@ struct soft_link_config {
 	struct soft_slot *handover;
 	struct soft_fault *fault; /* borrowed; NULL: none */
 	bool singly;		  /* no trains: each packet leaves alone */
+	bool wire_only;		  /* the engine's: no lanes */
 };
 
 /* One UDP payload that came in, cut out of its train. */
