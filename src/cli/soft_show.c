@@ -126,6 +126,7 @@ static void queue_pair_row(struct shown *s, const json_t *process, const json_t 
 		pp_out_cell(s->out, "-");
 	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(qp, "send_open"));
 	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(qp, "recv_posted"));
+	pp_out_cell(s->out, json_object_get(qp, "link") ? pp_soft_text(qp, "link") : "wire");
 }
 
 static void queue_pairs_table(struct shown *s)
@@ -133,7 +134,7 @@ static void queue_pairs_table(struct shown *s)
 	static const struct pp_out_column columns[] = {
 		{NULL, "PID", false},	{NULL, "QPN", false},	{NULL, "TYPE", false},
 		{NULL, "STATE", false}, {NULL, "REMOTE", true}, {NULL, "REMOTE QPN", false},
-		{NULL, "SENDS", false}, {NULL, "RECVS", false},
+		{NULL, "SENDS", false}, {NULL, "RECVS", false}, {NULL, "LINK", true},
 	};
 	size_t i, j, k, rows = 0;
 	json_t *process, *device, *qp;

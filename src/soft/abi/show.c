@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/json.h"
+#include "soft/abi/show_link.h"
 #include "soft/engine/counter.h"
 #include "base/banned.h"
 
@@ -101,7 +102,10 @@ static void show_qp(void *arg, struct soft_qp *qp)
 		return;
 	pp_json_object(s->json, NULL);
 	pp_json_u64(s->json, "qpn", qp->num);
-	pp_json_str(s->json, "type", qp->transport == SOFT_UD ? "UD" : "RC");
+	pp_json_str(s->json, "type",
+		    qp->transport == SOFT_UD   ? "UD"
+		    : qp->transport == SOFT_UC ? "UC"
+					       : "RC");
 	pp_json_str(s->json, "state", qp->state < PP_ARRAY_LEN(states) ? states[qp->state] : NULL);
 	if (qp->transport != SOFT_UD && qp->state >= SOFT_QP_RTR) {
 		pp_json_str(
@@ -109,6 +113,7 @@ static void show_qp(void *arg, struct soft_qp *qp)
 			soft_config_gid_text((const struct soft_gid *)o->attr.ah_attr.grh.dgid.raw,
 					     text, sizeof(text)));
 		pp_json_u64(s->json, "remote_qpn", qp->attr.remote_qpn);
+		soft_show_link(s->json, qp);
 	}
 	pp_json_u64(s->json, "send_open", qp->req.sq.posted - qp->req.sq.retired);
 	pp_json_u64(s->json, "recv_posted", rq->posted - rq->taken);
@@ -178,5 +183,6 @@ void soft_show_process(void *arg, struct soft_engine *engine, struct pp_buf *out
 	pp_json_array(&json, "devices");
 	soft_show_devices(&s, show_device);
 	pp_json_end_array(&json);
+	soft_show_lanes(&json, engine);
 	pp_json_end_object(&json);
 }

@@ -400,9 +400,7 @@ int soft_engine_connect(struct soft_engine *e, struct soft_qp *qp, const struct 
 void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
 		      const struct iovec *pieces, unsigned int num_pieces)
 {
-	/* counters are the wire's: the way back to it without a pointer in every queue pair */
-	struct soft_wire *wire =
-		(struct soft_wire *)((char *)qp->counters - offsetof(struct soft_wire, counters));
+	struct soft_wire *wire = soft_wire_of(qp);
 
 	if (qp->jumbo)
 		soft_lanes_send(wire->engine, qp, p, pieces, num_pieces);

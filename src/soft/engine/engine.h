@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "soft/lane/lane.h"
 #include "soft/link/fault.h"
 #include "soft/link/link.h"
 #include "soft/qp/qp.h"
@@ -152,5 +153,27 @@ struct soft_drops {
 	uint64_t malformed, icrc, no_qp, wrong_address, wrong_pkey, wrong_state;
 };
 const struct soft_drops *soft_wire_drops(const struct soft_wire *wire);
+
+/* The link that @qp uses: "wire", "same-host (one copy)", "same-host (two copies)"; *ret_reason is
+ * set when there is one why it is not the best. */
+const char *soft_engine_link_of(const struct soft_qp *qp, const char **ret_reason);
+
+/* One end of a lane, from or to another process of this host. */
+struct soft_lane_view {
+	bool out;	    /* else: in */
+	bool up;	    /* both ends have it */
+	unsigned int slot;  /* of the other process; of one that came, as it says */
+	unsigned int users; /* out: queue pairs */
+	int pid;	    /* in: 0: none that has a number here */
+	int pull_errno;	    /* not 0: why payload is copied twice */
+	const struct soft_lane_stats *stats;
+};
+void soft_engine_each_lane(struct soft_engine *engine,
+			   void (*each)(void *, const struct soft_lane_view *), void *arg);
+struct soft_lanes_refused {
+	uint64_t other_users; /* that knocked */
+	uint64_t broken;      /* that brought what cannot be */
+};
+struct soft_lanes_refused soft_engine_lanes_refused(const struct soft_engine *engine);
 
 #endif

@@ -20,8 +20,6 @@ enum { HOSTS_MAX = 256 };
 
 static const pp_ns ASKED_GOOD = PP_SECOND;
 
-static const char not_answered[] = "the peer's process has not answered yet";
-
 int soft_lanes_init(struct soft_lanes *lanes)
 {
 	lanes->listen_fd = -1;
@@ -205,8 +203,22 @@ static bool connected(const struct soft_qp *qp)
 	return qp->state >= SOFT_QP_RTR && qp->state <= SOFT_QP_SQE;
 }
 
+bool soft_lanes_usable(const struct soft_qp *qp, const char **ret_reason)
+{
+	if (!qp->lane)
+		*ret_reason = qp->wire_reason;
+	else if (!qp->lane->up)
+		*ret_reason = "the peer's process has not answered yet";
+	else if (soft_fault_active(&soft_wire_of(qp)->fault))
+		*ret_reason = "faults are made on the wire";
+	else
+		return true;
+	return false;
+}
+
 void soft_lanes_route(struct soft_engine *e, struct soft_qp *qp)
 {
+	const char *reason;
 	bool use;
 
 	if (!connected(qp)) {
@@ -219,10 +231,9 @@ void soft_lanes_route(struct soft_engine *e, struct soft_qp *qp)
 		attach(e, qp);
 	if (!qp->lane)
 		return;
-	use = qp->lane->up && !soft_fault_active(&soft_qp_table_wire(&e->table, qp)->fault);
+	use = soft_lanes_usable(qp, &reason);
 	use_window(qp, use ? &qp->lane->window : qp->wire_window);
 	qp->jumbo = use ? soft_lane_jumbo(qp->lane) : 0;
-	qp->wire_reason = use ? NULL : !qp->lane->up ? not_answered : "faults are made on the wire";
 }
 
 void soft_lanes_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_packet *p,

@@ -41,6 +41,8 @@ void soft_lanes_done(struct soft_engine *e);
 void soft_lanes_listen(struct soft_engine *e);
 /* Chooses the link of @qp; before every pump. */
 void soft_lanes_route(struct soft_engine *e, struct soft_qp *qp);
+/* Can @qp use the lane that it was led to now? If not, *ret_reason, when there is one. */
+bool soft_lanes_usable(const struct soft_qp *qp, const char **ret_reason);
 void soft_lanes_detach(struct soft_engine *e, struct soft_qp *qp);
 void soft_lanes_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_packet *p,
 		     const struct iovec *pieces, unsigned int num_pieces);

@@ -55,6 +55,12 @@ struct soft_wire {
 	struct soft_wire *next;
 };
 
+/* Counters are the wire's: the way back to it without a pointer in every queue pair. */
+static inline struct soft_wire *soft_wire_of(const struct soft_qp *qp)
+{
+	return (struct soft_wire *)((char *)qp->counters - offsetof(struct soft_wire, counters));
+}
+
 /* The window of an address and how many queue pairs share it. */
 struct soft_engine_window {
 	struct soft_window window; /* first: queue pairs point here */

@@ -15,6 +15,8 @@
 
 #include "base/banned.h"
 
+static const pp_ns RTO_MIN = 50 * PP_MILLISECOND;
+
 static void close_fd(int *fd)
 {
 	if (*fd >= 0)
@@ -53,6 +55,8 @@ int soft_lane_open(unsigned int slot, unsigned int own_slot, struct soft_lane **
 	soft_window_init(&lane->window, SOFT_LANE_WINDOW);
 	/* Nothing has to be found out: nobody else uses the ring. */
 	lane->window.limit = lane->window.limit_max;
+	/* A reader that does not get the processor has lost nothing. */
+	lane->window.rto_min = RTO_MIN;
 	rc = knock(lane, own_slot);
 	if (rc < 0) {
 		soft_lane_close(lane);

@@ -26,6 +26,7 @@ void soft_window_init(struct soft_window *w, uint64_t limit_max)
 	w->limit_max = limit_max < LIMIT_MIN ? LIMIT_MIN : limit_max;
 	w->limit = w->limit_max < LIMIT_FIRST ? w->limit_max : LIMIT_FIRST;
 	w->fast_until = w->limit_max;
+	w->rto_min = SOFT_RTO_MIN;
 }
 
 bool soft_window_open(const struct soft_window *w, uint64_t bytes)
@@ -124,8 +125,8 @@ pp_ns soft_window_rto(const struct soft_window *w)
 	pp_ns rto = w->srtt + 4 * w->rttvar;
 
 	if (w->srtt == 0)
-		return SOFT_RTO_FIRST;
-	if (rto < SOFT_RTO_MIN)
-		return SOFT_RTO_MIN;
+		rto = SOFT_RTO_FIRST;
+	if (rto < w->rto_min)
+		return w->rto_min;
 	return rto < SOFT_RTO_MAX ? rto : SOFT_RTO_MAX;
 }

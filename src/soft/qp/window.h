@@ -19,6 +19,7 @@ struct soft_window {
 		fast_until; /* below: grows by what is acknowledged; above: one step a round trip */
 	pp_ns last_cut;
 	pp_ns srtt, rttvar; /* of the address, smoothed; 0: not measured */
+	pp_ns rto_min;	    /* SOFT_RTO_MIN, or more where hardly anything is ever lost */
 	pp_ns paid_until;   /* what nobody acknowledges: when the last of it is taken to be read */
 };
 

@@ -2,11 +2,12 @@
 /*
  * mesh [-n MEMBERS] [-q LANES] [-c MESSAGES] [-s BYTES] [-r RECEIVES] [-S SEED] [-w
  * polls|sleeps|mixed]
- *      [-t TIMEOUT] [-R RETRIES] [-k] [-i]
+ *      [-t TIMEOUT] [-R RETRIES] [-k] [-i] [-D]
  *
  * -k: member 0, who held the UDP port first, is killed while traffic runs; all others must go on,
  * lose only what led to it, and a new member joins. -i: says "through" when all messages are, and
- * ends with its input: meanwhile the members can be looked at. Exit: 0 right, 1 not, 64 usage, 77
+ * ends with its input: meanwhile the members can be looked at. -D: nobody may read the members'
+ * memory, but who may read everybody's. Exit: 0 right, 1 not, 64 usage, 77
  * the port is another user's.
  */
 #include "mesh.h"
@@ -25,6 +26,7 @@ enum { PATIENCE_S = 120, STEP_US = 5000, GO_ON = 20 };
 
 static struct mesh_board *board;
 static struct mesh_clock watch;
+static bool secret;
 
 static void start(unsigned int me)
 {
@@ -37,6 +39,8 @@ static void start(unsigned int me)
 	if (pid == 0) {
 		/* Whatever becomes of the parent. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (secret && prctl(PR_SET_DUMPABLE, 0))
+			exit(1);
 		exit(mesh_member_run(board, me));
 	}
 	board->card[me].pid = pid;
@@ -244,11 +248,13 @@ int main(int argc, char **argv)
 	uint64_t verified, sum;
 	int letter;
 
-	while ((letter = getopt(argc, argv, "n:q:c:s:r:S:w:t:R:ki")) != -1) {
+	while ((letter = getopt(argc, argv, "n:q:c:s:r:S:w:t:R:kiD")) != -1) {
 		if (letter == 'k') {
 			killing = true;
 		} else if (letter == 'i') {
 			holding = true;
+		} else if (letter == 'D') {
+			secret = true;
 		} else if (!option(&plan, letter, optarg)) {
 			(void)fprintf(stderr, "mesh: -%c?\n", letter);
 			return 64;

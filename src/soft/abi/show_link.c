@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which link each queue pair uses, and the lanes of this process, as JSON.
+ */
+#include "soft/abi/show_link.h"
+
+#include <string.h>
+
+#include "base/banned.h"
+
+void soft_show_link(struct pp_json *json, const struct soft_qp *qp)
+{
+	const char *reason = NULL;
+
+	pp_json_str(json, "link", soft_engine_link_of(qp, &reason));
+	if (reason)
+		pp_json_str(json, "reason", reason);
+}
+
+#define STATS(X)        \
+	X(records)      \
+	X(bytes)        \
+	X(pulls)        \
+	X(pulled_bytes) \
+	X(lost)         \
+	X(wakes)
+#define WRITE(field) pp_json_u64(json, #field, lane->stats->field);
+
+static void show_lane(void *arg, const struct soft_lane_view *lane)
+{
+	struct pp_json *json = arg;
+
+	pp_json_object(json, NULL);
+	pp_json_str(json, "direction", lane->out ? "out" : "in");
+	pp_json_u64(json, "slot", lane->slot);
+	if (lane->out)
+		pp_json_u64(json, "queue_pairs", lane->users);
+	else
+		pp_json_i64(json, "pid", lane->pid);
+	pp_json_bool(json, "answered", lane->up);
+	pp_json_u64(json, "copies", lane->pull_errno ? 2 : 1);
+	if (lane->pull_errno)
+		pp_json_str(json, "reason", strerrordesc_np(lane->pull_errno));
+	STATS(WRITE)
+	pp_json_end_object(json);
+}
+
+void soft_show_lanes(struct pp_json *json, struct soft_engine *engine)
+{
+	struct soft_lanes_refused refused = soft_engine_lanes_refused(engine);
+
+	pp_json_array(json, "lanes");
+	soft_engine_each_lane(engine, show_lane, json);
+	pp_json_end_array(json);
+	pp_json_object(json, "lanes_refused");
+	pp_json_u64(json, "other_users", refused.other_users);
+	pp_json_u64(json, "broken", refused.broken);
+	pp_json_end_object(json);
+}
