@@ -126,7 +126,7 @@ static void queue_pair_row(struct shown *s, const json_t *process, const json_t 
 		pp_out_cell(s->out, "-");
 	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(qp, "send_open"));
 	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(qp, "recv_posted"));
-	pp_out_cell(s->out, json_object_get(qp, "link") ? pp_soft_text(qp, "link") : "wire");
+	pp_out_cell(s->out, pp_soft_text(qp, "link"));
 }
 
 static void queue_pairs_table(struct shown *s)

@@ -134,7 +134,7 @@ def look(job):
             break
         time.sleep(0.1)
     expect(done.returncode == 0 and str(job.pid) in done.stdout and "0x" in done.stdout, done)
-    expect(re.search(r"0x[0-9a-f]{6} +RC +INIT +- +- +0 +500$", done.stdout, re.M), "not connected yet:", done.stdout)
+    expect(re.search(r"0x[0-9a-f]{6} +RC +INIT +- +- +0 +500 +-$", done.stdout, re.M), "not connected yet:", done.stdout)
     for line in done.stdout.splitlines():
         expect(len(line) <= 80, f"{len(line)} columns: {line}")
     document = json.loads(soft("show", "--json").stdout)

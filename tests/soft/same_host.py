@@ -134,7 +134,8 @@ def talk(server, client, number):
 
 
 def sends(number, *more):
-    return ["ib_send_bw", "-d", "soft0", "-x", "0", "-F", "-s", "65536", "-D", "3", "-p", str(number), *more]
+    """Eight seconds of silence before it fails: a busy machine must not look like a broken link."""
+    return ["ib_send_bw", "-d", "soft0", "-x", "0", "-F", "-s", "65536", "-D", "3", "-u", "18", "-p", str(number), *more]
 
 
 def one_end():

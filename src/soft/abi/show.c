@@ -113,8 +113,9 @@ static void show_qp(void *arg, struct soft_qp *qp)
 			soft_config_gid_text((const struct soft_gid *)o->attr.ah_attr.grh.dgid.raw,
 					     text, sizeof(text)));
 		pp_json_u64(s->json, "remote_qpn", qp->attr.remote_qpn);
-		soft_show_link(s->json, qp);
 	}
+	if (qp->state >= SOFT_QP_RTR)
+		soft_show_link(s->json, qp);
 	pp_json_u64(s->json, "send_open", qp->req.sq.posted - qp->req.sq.retired);
 	pp_json_u64(s->json, "recv_posted", rq->posted - rq->taken);
 	pp_json_end_object(s->json);

@@ -127,9 +127,7 @@ static void attach(struct soft_engine *e, struct soft_qp *qp)
 {
 	unsigned int slot = qp->attr.remote_qpn >> SOFT_SLOT_SHIFT & (SOFT_SLOTS - 1);
 
-	if (qp->transport == SOFT_UD)
-		qp->wire_reason = "datagrams go by the wire";
-	else if (soft_qp_table_wire(&e->table, qp)->config.wire_only)
+	if (soft_qp_table_wire(&e->table, qp)->config.wire_only)
 		qp->wire_reason = "switched off here";
 	else if (e->lanes.epoll_fd < 0)
 		qp->wire_reason = "no descriptor or memory for a lane";
@@ -200,12 +198,14 @@ void soft_lanes_detach(struct soft_engine *e, struct soft_qp *qp)
 
 static bool connected(const struct soft_qp *qp)
 {
-	return qp->state >= SOFT_QP_RTR && qp->state <= SOFT_QP_SQE;
+	return qp->transport != SOFT_UD && qp->state >= SOFT_QP_RTR && qp->state <= SOFT_QP_SQE;
 }
 
 bool soft_lanes_usable(const struct soft_qp *qp, const char **ret_reason)
 {
-	if (!qp->lane)
+	if (qp->transport == SOFT_UD)
+		*ret_reason = "datagrams go by the wire";
+	else if (!qp->lane)
 		*ret_reason = qp->wire_reason;
 	else if (!qp->lane->up)
 		*ret_reason = "the peer's process has not answered yet";
