@@ -217,6 +217,8 @@ static struct scene *scene_new(void)
 	s->wire.engine = &s->engine;
 	s->wire.config.gids[0] = lo;
 	s->wire.config.num_gids = 1;
+	/* The engine has no slot, which lanes are found by. */
+	s->wire.config.wire_only = true;
 	s->engine.wires = &s->wire;
 	soft_icrc_flow_init(&s->path.flow, &lo, &lo, 0xc001);
 	s->path.hop_limit = 64;
