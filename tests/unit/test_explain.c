@@ -789,6 +789,45 @@ static void test_quoted_part(void **state)
 	done(&r);
 }
 
+/* What programs print while they start, run and end well. */
+static void test_clean_training(void **state)
+{
+	static const char text[] =
+		"W torch/distributed/run.py:757] Setting OMP_NUM_THREADS environment variable for "
+		"each "
+		"process to be 1 in default\n"
+		"[WARNING] [runner.py:196:fetch_hostfile] Unable to find hostfile, will proceed "
+		"with "
+		"training with local resources only.\n"
+		"[INFO] [launch.py:162:main] dist_world_size=8\n"
+		"Using /root/.cache/torch_extensions/py310_cu121 as PyTorch extensions root...\n"
+		"Warning: find_unused_parameters=True was specified in DDP constructor, but did "
+		"not find "
+		"any unused parameters in the forward pass.\n"
+		"INFO:torch.distributed.distributed_c10d:Rank 0: Completed store-based barrier for "
+		"key:store_based_barrier_key:1 with 2 nodes.\n"
+		"INFO worker.py:1642 -- Started a local Ray instance.\n"
+		"INFO pynccl.py:63] vLLM is using nccl==2.20.5\n"
+		"INFO GPU KV cache size: 120,000 tokens\n"
+		"WARNING utils.py:587] Port 8000 is already in use, trying port 8001\n"
+		"Sequence group 0 is preempted by PreemptionMode.RECOMPUTE mode because there is "
+		"not "
+		"enough KV cache space.\n"
+		"0: NVIDIA H100 80GB HBM3 compute capability 9.0\n"
+		"Running tokenizer on dataset: 100%|####| 2000/2000 [00:05<00:00, 400 examples/s]\n"
+		"{'loss': 0.9225, 'learning_rate': 6.5e-06, 'epoch': 0.03}\n"
+		"Saving model checkpoint to /out/checkpoint-500\n"
+		"> initialized tensor model parallel with size 2\n"
+		"Connecting to JAX distributed service on 192.0.2.1:1234\n"
+		"[INFO] [launch.py:347:main] Process 4711 exits successfully.\n";
+	struct reading r;
+
+	explain(*state, text, NULL, &r);
+	assert_string_equal(first(&r), "(none)");
+	assert_int_equal(r.x.unexplained_lines, 0);
+	done(&r);
+}
+
 static void refuses(const char *text, const char *reason)
 {
 	struct pp_known_set *k = NULL;
@@ -848,6 +887,7 @@ int main(void)
 		cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_last_resort),
 		cmocka_unit_test(test_repeated_warning),
+		cmocka_unit_test(test_clean_training),
 		cmocka_unit_test(test_quoted_part),
 		cmocka_unit_test(test_bad_rules),
 	};
