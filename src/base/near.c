@@ -40,9 +40,13 @@ unsigned int pp_near_distance(const char *a, const char *b)
 
 void pp_near_offer(struct pp_near *n, const char *candidate)
 {
-	unsigned int d = pp_near_distance(n->word, candidate);
-	size_t len = strlen(candidate);
+	size_t len = strlen(candidate), word = strlen(n->word);
+	unsigned int d;
 
+	/* at least as many changes as there are letters more: most candidates end here */
+	if ((len > word ? len - word : word - len) >= n->distance)
+		return;
+	d = pp_near_distance(n->word, candidate);
 	/* A suggestion that shares less than half of its letters only confuses. */
 	if (d < n->distance && d * 2 <= len) {
 		n->best = candidate;

@@ -22,7 +22,8 @@ struct literal {
 struct pp_automaton {
 	struct literal list[PP_LITERALS_MAX];
 	size_t n;
-	uint8_t class[256]; /* 0: in no literal */
+	uint16_t slots[2 * PP_LITERALS_MAX]; /* by hash: a literal's number + 1; 0 free */
+	uint8_t class[256];		     /* 0: in no literal */
 	unsigned int classes;
 	uint32_t *next;	   /* owned: [states][classes] */
 	uint16_t *literal; /* owned: the one that ends in a state, or NONE */
@@ -90,21 +91,37 @@ static size_t fold_text(const char *text, char folded[PP_LITERAL_LONGEST + 1])
 	return *text ? 0 : n;
 }
 
+/* Where a literal's number stands, or is to stand. */
+static uint16_t *slot_of(struct pp_automaton *a, const char *folded, size_t len)
+{
+	uint32_t h = 2166136261U;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)folded[i]) * 16777619U;
+	for (;; h++) {
+		uint16_t *slot = &a->slots[h % (2 * PP_LITERALS_MAX)];
+		const struct literal *l = *slot ? &a->list[*slot - 1] : NULL;
+
+		if (!l || (l->len == len && !memcmp(l->text, folded, len)))
+			return slot;
+	}
+}
+
 int pp_automaton_add(struct pp_automaton *a, const char *literal, unsigned int *ret,
 		     struct pp_error *err)
 {
 	char folded[PP_LITERAL_LONGEST + 1];
 	size_t len = fold_text(literal, folded);
 	unsigned char c;
+	uint16_t *slot;
 
 	if (!len)
 		return pp_error_set(err, -EINVAL, "a literal has 1 to %d bytes",
 				    PP_LITERAL_LONGEST);
-	for (size_t i = 0; i < a->n; i++) {
-		if (a->list[i].len == len && !memcmp(a->list[i].text, folded, len)) {
-			*ret = (unsigned int)i;
-			return 0;
-		}
+	slot = slot_of(a, folded, len);
+	if (*slot) {
+		*ret = *slot - 1U;
+		return 0;
 	}
 	if (a->n == PP_LITERALS_MAX)
 		return pp_error_set(err, -EFBIG, "more than %d literals", PP_LITERALS_MAX);
@@ -117,6 +134,7 @@ int pp_automaton_add(struct pp_automaton *a, const char *literal, unsigned int *
 			a->class[c] = (uint8_t)a->classes++;
 	}
 	*ret = (unsigned int)a->n++;
+	*slot = (uint16_t)a->n;
 	return 0;
 }
 
@@ -269,20 +287,23 @@ static void empty(const struct pp_automaton *a, struct pp_hits *hits)
 bool pp_automaton_scan(const struct pp_automaton *a, const char *text, size_t len,
 		       struct pp_hits *hits)
 {
-	unsigned int blank = a->class[' '], c, before = UINT8_MAX;
+	const uint32_t *next = a->next;
+	const uint8_t *class = a->class;
+	unsigned int blank = class[' '], classes = a->classes;
 	size_t s = 0;
 
 	empty(a, hits);
 	for (size_t i = 0; i < len; i++) {
-		c = a->class[(unsigned char)text[i]];
-		if (c == blank && c == before && c)
-			continue;
-		before = c;
-		s = a->next[s * a->classes + c];
+		unsigned int c = class[(unsigned char)text[i]];
+
+		s = next[s * classes + c];
 		if (s & ENDS) {
 			s &= STATES_MAX;
 			collect(a, s, text, i + 1, len, hits);
 		}
+		/* the others of a run of blanks */
+		while (c == blank && c && i + 1 < len && class[(unsigned char)text[i + 1]] == c)
+			i++;
 	}
 	return hits->n > 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/find.h"
 #include "base/parse.h"
 #include "base/banned.h"
 
@@ -45,7 +46,7 @@ void pp_derived_say(struct pp_derived *d, enum pp_derived_which which, uint64_t 
 
 const char *pp_derived_behind(const char *text, size_t len, const char *word)
 {
-	const char *at = memmem(text, len, word, strlen(word));
+	const char *at = pp_find(text, len, word, strlen(word));
 
 	return at ? at + strlen(word) : NULL;
 }
@@ -126,10 +127,13 @@ static unsigned int split(const char *text, size_t len, char words[WORDS][WORD])
 static void read_gid(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
 	char words[WORDS][WORD], key[sizeof(d->gids[0].key)];
-	unsigned int n = split(text, len < 400 ? len : 400, words);
 	uint64_t port, index;
 	const char *type = "";
+	unsigned int n;
 
+	if (!pp_derived_behind(text, len, "ffff:"))
+		return;
+	n = split(text, len < 400 ? len : 400, words);
 	if (n < 4 || pp_parse_u64(words[1], 1, 255, &port) ||
 	    pp_parse_u64(words[2], 0, 4096, &index) || !strstr(words[3], "ffff:"))
 		return;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/find.h"
 #include "base/banned.h"
 
 enum { HOST, GPU };
@@ -64,7 +65,7 @@ static void read_ucx(struct pp_derived *d, const char *text, size_t len, uint64_
 	if (n >= 3)
 		pp_derived_say(d, PP_DERIVED_UCX, line,
 			       "peerpath: UCX %s register this kind of memory",
-			       memmem(list, (size_t)(end - list), word, n) ? "can" : "can not");
+			       pp_find(list, (size_t)(end - list), word, n) ? "can" : "can not");
 }
 
 static void note_counter(struct pp_derived *d, const char *name, const char *key, int64_t value,
@@ -150,10 +151,10 @@ static void read_bandwidth(struct pp_derived *d, const char *text, size_t len, u
 	int which;
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(gpu); i++)
-		if (memmem(text, len, gpu[i], strlen(gpu[i])))
+		if (pp_find(text, len, gpu[i], strlen(gpu[i])))
 			d->gpu_test = true;
-	if (memmem(text, len, "#bytes", 6)) {
-		d->in_table = memmem(text, len, "BW average", 10) != NULL;
+	if (pp_find(text, len, "#bytes", 6)) {
+		d->in_table = pp_find(text, len, "BW average", 10) != NULL;
 		return;
 	}
 	if (!d->in_table)
@@ -182,8 +183,8 @@ static void read_region(struct pp_derived *d, const char *text, size_t len, uint
 	const char *end = text + len, *at;
 	int64_t bytes;
 
-	if (!memmem(text, len, "reg", 3) ||
-	    (!memmem(text, len, "ailed", 5) && !memmem(text, len, "rror", 4)))
+	if (!pp_find(text, len, "reg", 3) ||
+	    (!pp_find(text, len, "ailed", 5) && !pp_find(text, len, "rror", 4)))
 		return;
 	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++) {
 		at = pp_derived_behind(text, len, words[i]);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/find.h"
 #include "base/banned.h"
 
 static const char caught[] = "Watchdog caught collective operation timeout";
@@ -66,7 +67,7 @@ static bool differ(const struct pp_derived_step *a, const struct pp_derived_step
 
 void pp_derived_read_steps(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
-	const char *mark = memmem(text, len, caught, sizeof(caught) - 1);
+	const char *mark = pp_find(text, len, caught, sizeof(caught) - 1);
 	const struct pp_derived_step *first = &d->step;
 	struct pp_derived_step s;
 	int64_t rank;

@@ -8,6 +8,7 @@
 
 #include "judge/derived_measured.h"
 #include "base/compiler.h"
+#include "base/find.h"
 #include "base/banned.h"
 
 static void on_line(void *arg, const char *text, size_t len, uint64_t line);
@@ -103,13 +104,13 @@ static void note(struct pp_seen_line *s, const struct pp_line *line, uint64_t nu
 {
 	if (!s->times || earlier(stamp, &s->stamp)) {
 		s->line = number;
-		s->stamp = *stamp;
+		pp_stamp_read(line->text, line->len, &s->stamp);
 		keep_text(s, line->text, line->len, line->at);
 	}
 	s->times++;
 }
 
-static void keep_driver(struct pp_explain *e, unsigned int owner, const struct pp_line *line)
+static void keep_driver(struct pp_explain *e, unsigned int owner, struct pp_line *line)
 {
 	const struct pp_fields *f = line->fields;
 
@@ -117,6 +118,7 @@ static void keep_driver(struct pp_explain *e, unsigned int owner, const struct p
 		return;
 	if (!line->has_fields)
 		pp_fields_begin(line->text, line->len, line->fields);
+	line->has_fields = true;
 	pp_fields_need(line->fields, PP_FIELD_DRIVER);
 	if (f->n[PP_FIELD_DRIVER])
 		(void)snprintf(e->driver[owner], sizeof(e->driver[owner]), "%.31s",
@@ -133,7 +135,7 @@ struct outcome {
 	unsigned int owners[PP_KNOWN_NAMES];
 	unsigned int n_owners;
 	bool alarm, stamped;
-	struct pp_stamp stamp;	   /* read when something fits */
+	struct pp_stamp stamp;	   /* its times, read when something fits */
 	struct pp_shape_fits fits; /* one more than it holds: too many */
 };
 
@@ -148,7 +150,7 @@ static void signature_fits(struct pp_explain *e, unsigned int signature, struct 
 	if (o->fits.n <= PP_SHAPE_FITS)
 		o->fits.list[o->fits.n - 1] = (uint16_t)signature;
 	if (!o->stamped)
-		pp_stamp_read(line->text, line->len, &o->stamp);
+		pp_stamp_read_times(line->text, line->len, &o->stamp);
 	o->stamped = true;
 	note(&e->seen[signature], line, number, &o->stamp);
 	if (!in_clue(&k->match, signature))
@@ -177,66 +179,6 @@ static void test_anchored(struct pp_explain *e, unsigned int literal, struct pp_
 	}
 }
 
-/* Every signature that fits the line: those of an earlier line of its shape, else by testing. */
-static void test_line(struct pp_explain *e, struct pp_line *line, uint64_t number,
-		      struct outcome *o)
-{
-	/* Of a long line the part is shown where a word was found: it is read each time; so is what
-	 * means more than its own words. */
-	bool apart = line->len >= PP_EVIDENCE_TEXT || line->quoted;
-	uint64_t shape = apart ? 0
-			       : pp_shape_of(&e->known->shapes, line->text, line->len,
-					     pp_message_prefix(line->text, line->len));
-	struct pp_shape_fits *known = pp_shape_slot(e->shapes, shape);
-
-	if (shape && known->shape == shape) {
-		for (unsigned int i = 0; i < known->n; i++)
-			signature_fits(e, known->list[i], line, number, o);
-		return;
-	}
-	for (unsigned int i = 0; i < e->hits->n; i++) {
-		line->at = e->hits->end[i];
-		test_anchored(e, e->hits->list[i], line, number, o);
-	}
-	if (apart || o->fits.n > PP_SHAPE_FITS)
-		return;
-	*known = o->fits;
-	known->shape = shape;
-}
-
-static void complain(struct pp_explain *e, const struct pp_line *line, uint64_t number,
-		     const struct pp_stamp *stamp, const struct outcome *o)
-{
-	struct pp_complaint *c;
-
-	if (e->n_complaints == PP_ARRAY_LEN(e->complaints)) {
-		e->more_complaints += !o->n_owners;
-		return;
-	}
-	c = &e->complaints[e->n_complaints++];
-	note(&c->seen, line, number, stamp);
-	memcpy(c->owners, o->owners, o->n_owners * sizeof(c->owners[0]));
-	c->n_owners = o->n_owners;
-}
-
-static void read_derived(struct pp_explain *e, const struct pp_line *line, uint64_t number)
-{
-	unsigned int first = e->known->first_component;
-	uint64_t words = 0;
-
-	for (unsigned int i = first; i < e->known->n_watched; i++)
-		if (pp_hits_have(line->hits, e->known->watched[i]))
-			words |= (uint64_t)1 << (i - first);
-	for (unsigned int i = 0; i < first; i++) {
-		if (!pp_hits_have(line->hits, e->known->watched[i]))
-			continue;
-		pp_derived_read(&e->derived, line->text, line->len, number);
-		break;
-	}
-	if (words)
-		pp_components_read(&e->components, line->text, line->len, number, words);
-}
-
 /* What may stand behind "Last error:" in place of a message: there was none. */
 static bool is_trace(const char *text, size_t len)
 {
@@ -244,7 +186,7 @@ static bool is_trace(const char *text, size_t len)
 					    "NCCL WARN", "NCCL INFO"};
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++)
-		if (memmem(text, len, words[i], strlen(words[i])))
+		if (pp_find(text, len, words[i], strlen(words[i])))
 			return true;
 	return false;
 }
@@ -266,28 +208,104 @@ static bool is_quoted(struct pp_explain *e, const char *text, size_t len, uint64
 	return quoted;
 }
 
+/*
+ * Searches the line for all literals, and tests what they lead to. True when lines of its shape
+ * need no search: those that mean more than their own words are read each time.
+ */
+static bool read_line(struct pp_explain *e, struct pp_line *line, uint64_t number,
+		      struct outcome *o)
+{
+	const struct pp_known_set *k = e->known;
+	bool apart = e->announced;
+
+	if (!pp_automaton_scan(k->automaton, line->text, line->len, e->hits) && !apart)
+		return true;
+	line->quoted = is_quoted(e, line->text, line->len, number);
+	e->tested++;
+	for (unsigned int i = 0; i < e->hits->n; i++) {
+		line->at = e->hits->end[i];
+		test_anchored(e, e->hits->list[i], line, number, o);
+	}
+	for (unsigned int i = 0; i < k->n_watched; i++) {
+		if (!pp_hits_have(e->hits, k->watched[i]))
+			continue;
+		if (i < k->first_component)
+			o->fits.derived = true;
+		else
+			o->fits.components |= (uint64_t)1 << (i - k->first_component);
+	}
+	return !apart && !line->quoted && !e->announced;
+}
+
+/*
+ * What the line says: as an earlier line of its shape, else by reading. Of a long line the part is
+ * shown where a word was found: it is read each time.
+ */
+static void test_line(struct pp_explain *e, struct pp_line *line, uint64_t number,
+		      struct outcome *o)
+{
+	struct pp_shape_fits *known;
+	uint64_t shape;
+
+	if (line->len >= PP_EVIDENCE_TEXT || e->announced) {
+		(void)read_line(e, line, number, o);
+		return;
+	}
+	shape = pp_shape_of(&e->known->shapes, line->text, line->len,
+			    pp_message_prefix(line->text, line->len));
+	known = pp_shape_slot(e->shapes, shape);
+	if (known->shape == shape) {
+		o->fits.derived = known->derived;
+		o->fits.components = known->components;
+		for (unsigned int i = 0; i < known->n; i++)
+			signature_fits(e, known->list[i], line, number, o);
+		return;
+	}
+	if (!read_line(e, line, number, o) || o->fits.n > PP_SHAPE_FITS)
+		return;
+	known->shape = shape;
+	known->derived = o->fits.derived;
+	known->components = o->fits.components;
+	known->n = o->fits.n;
+	memcpy(known->list, o->fits.list, known->n * sizeof(known->list[0]));
+}
+
+static void complain(struct pp_explain *e, const struct pp_line *line, uint64_t number,
+		     const struct pp_stamp *stamp, const struct outcome *o)
+{
+	struct pp_complaint *c;
+
+	if (e->n_complaints == PP_ARRAY_LEN(e->complaints)) {
+		e->more_complaints += !o->n_owners;
+		return;
+	}
+	c = &e->complaints[e->n_complaints++];
+	note(&c->seen, line, number, stamp);
+	memcpy(c->owners, o->owners, o->n_owners * sizeof(c->owners[0]));
+	c->n_owners = o->n_owners;
+}
+
 static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 {
 	struct pp_explain *e = arg;
 	struct pp_line line = {text, len, e->hits, e->fields, false, 0, false};
 	struct outcome o;
-	bool found;
 
 	e->n_lines = number;
 	if (e->derived.in_table)
 		pp_derived_read_measured(&e->derived, text, len, number);
-	found = pp_automaton_scan(e->known->automaton, text, len, e->hits);
-	if (!found && !e->announced)
-		return;
-	line.quoted = is_quoted(e, text, len, number);
-	e->tested++;
 	o.n_owners = o.fits.n = 0;
-	o.alarm = o.stamped = false;
+	o.fits.components = 0;
+	o.fits.derived = o.alarm = o.stamped = false;
 	test_line(e, &line, number, &o);
 	if (o.alarm)
 		complain(e, &line, number, &o.stamp, &o);
-	if (!e->ended)
-		read_derived(e, &line, number);
+	if (e->ended)
+		return;
+	if (o.fits.derived)
+		pp_derived_read(&e->derived, text, len, number);
+	if (o.fits.components)
+		pp_components_read(&e->components, text, len, number, o.fits.components);
 }
 
 static void end_text(struct pp_explain *e)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/find.h"
 #include "base/banned.h"
 
 enum { NEAR = 28 }; /* bytes between a verb and its noun */
@@ -34,7 +35,7 @@ static const char *find(const char *text, size_t len, const char *word)
 	size_t n = strlen(word);
 	const char *at = text, *end = text + len;
 
-	while ((at = memmem(at, (size_t)(end - at), word, n))) {
+	while ((at = pp_find(at, (size_t)(end - at), word, n))) {
 		bool whole = n > 3 || at + n == end || !is_name(at[n]) || at[n] == 's';
 
 		if (whole && (at == text || !is_name(at[-1])))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/find.h"
 #include "base/banned.h"
 
 /* A line while it is read: in lower case beside the original. */
@@ -78,7 +79,7 @@ static int64_t number_behind(const struct line *l, const char *word)
 
 	if (!pp_field_may_hold(l->ret, word))
 		return -1;
-	while ((at = memmem(at, (size_t)(end - at), word, len))) {
+	while ((at = pp_find(at, (size_t)(end - at), word, len))) {
 		bool starts = at == l->lower || !is_name(at[-1]);
 
 		at += len;
@@ -105,7 +106,7 @@ static int64_t number_behind(const struct line *l, const char *word)
 static bool has(const struct line *l, const char *word)
 {
 	return pp_field_may_hold(l->ret, word) &&
-	       memmem(l->lower, l->lower_len, word, strlen(word)) != NULL;
+	       pp_find(l->lower, l->lower_len, word, strlen(word)) != NULL;
 }
 
 static bool has_word(const struct line *l, const char *word)
@@ -115,7 +116,7 @@ static bool has_word(const struct line *l, const char *word)
 
 	if (!pp_field_may_hold(l->ret, word))
 		return false;
-	while ((at = memmem(at, (size_t)(end - at), word, len))) {
+	while ((at = pp_find(at, (size_t)(end - at), word, len))) {
 		if ((at == l->lower || !is_name(at[-1])) && (at + len == end || !is_name(at[len])))
 			return true;
 		at += len;
@@ -218,7 +219,7 @@ static void read_errno(const struct line *l)
 
 static void read_xid(const struct line *l)
 {
-	const char *end = l->lower + l->lower_len, *at = memmem(l->lower, l->lower_len, "xid", 3);
+	const char *end = l->lower + l->lower_len, *at = pp_find(l->lower, l->lower_len, "xid", 3);
 	int64_t value;
 
 	if (!at)
@@ -264,7 +265,7 @@ static void read_driver(const struct line *l)
 	};
 	const char *end = l->lower + l->lower_len, *at = l->lower, *stop;
 
-	while ((at = memmem(at, (size_t)(end - at), "lib", 3))) {
+	while ((at = pp_find(at, (size_t)(end - at), "lib", 3))) {
 		at += 3;
 		for (stop = at; stop < end && is_name(*stop); stop++)
 			;

@@ -56,9 +56,7 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 
 	if (!key)
 		return begin_section(p, section, line, err);
-	near = PP_NEAR(key);
 	for (unsigned int i = 0; i < PP_KEYS; i++) {
-		pp_near_offer(&near, pp_known_keys[i].name);
 		if (strcmp(key, pp_known_keys[i].name) != 0)
 			continue;
 		if (!*value || p->n == PP_KNOWN_LINES)
@@ -70,6 +68,9 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 			(enum pp_known_key)i, pp_arena_str(&p->set->arena, value), line};
 		return 0;
 	}
+	near = PP_NEAR(key);
+	for (unsigned int i = 0; i < PP_KEYS; i++)
+		pp_near_offer(&near, pp_known_keys[i].name);
 	return pp_error_set(err, -EINVAL, "unknown key '%s'%s%s%s", key,
 			    near.best ? "; did you mean '" : "", near.best ? near.best : "",
 			    near.best ? "'?" : "");

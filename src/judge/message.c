@@ -5,9 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/find.h"
 #include "base/banned.h"
 
-enum { LONG = 256 };
+enum { LONG = 256, STAMP_WITHIN = 400 };
 
 void pp_lines_init(struct pp_lines *l, pp_line_handler *handler, void *arg)
 {
@@ -234,34 +235,71 @@ static int rank_at(const char *p, const char *end)
 	return n ? rank : -1;
 }
 
+/* A date's "HH:MM:SS" has two colons, which few lines have three bytes apart. */
+static int64_t find_wall_time(const char *text, const char *end)
+{
+	enum { HOUR_END = 13, WITHIN = 160 };
+	const char *last = end - text > WITHIN + HOUR_END ? text + WITHIN + HOUR_END : end;
+	const char *p = end - text > HOUR_END ? text + HOUR_END : end;
+	int64_t time_us;
+
+	for (; p < last && (p = memchr(p, ':', (size_t)(last - p))); p++) {
+		const char *date = p - HOUR_END;
+
+		if (end - p < 6 || p[3] != ':' || (*date != '1' && *date != '2'))
+			continue;
+		time_us = wall_time(date, end);
+		if (time_us >= 0)
+			return time_us;
+	}
+	return -1;
+}
+
+static int64_t find_boot_time(const char *text, const char *end)
+{
+	const char *last = end - text > 64 ? text + 64 : end, *p = text;
+	int64_t time_us = -1;
+
+	for (; time_us < 0 && p < last && (p = memchr(p, '[', (size_t)(last - p))); p++)
+		time_us = boot_time(p, end);
+	return time_us;
+}
+
+void pp_stamp_read_times(const char *text, size_t len, struct pp_stamp *ret)
+{
+	const char *end = text + (len < STAMP_WITHIN ? len : STAMP_WITHIN);
+
+	*ret = (struct pp_stamp){find_wall_time(text, end), find_boot_time(text, end), -1};
+}
+
 void pp_stamp_read(const char *text, size_t len, struct pp_stamp *ret)
 {
-	/* Few bytes begin anything: a date, a kernel time, a rank. */
-	static const bool begins[256] = {
-		['1'] = true, ['2'] = true, ['['] = true, ['r'] = true, ['R'] = true};
-	const char *end = text + (len < 400 ? len : 400);
+	const char *end = text + (len < STAMP_WITHIN ? len : STAMP_WITHIN);
 
-	*ret = (struct pp_stamp){-1, -1, -1};
-	for (const char *p = text; p < end; p++) {
-		if (!begins[(unsigned char)*p])
-			continue;
-		if (ret->time_us < 0 && (*p == '1' || *p == '2') && p - text < 160)
-			ret->time_us = wall_time(p, end);
-		if (ret->boot_us < 0 && *p == '[' && p - text < 64)
-			ret->boot_us = boot_time(p, end);
-		if (ret->rank < 0 && (*p == '[' || *p == 'r' || *p == 'R'))
+	pp_stamp_read_times(text, len, ret);
+	for (const char *p = text; p < end && ret->rank < 0; p++)
+		if (*p == '[' || *p == 'r' || *p == 'R')
 			ret->rank = rank_at(p, end);
-	}
 }
 
 size_t pp_message_prefix(const char *text, size_t len)
 {
-	static const char *const marks[] = {"NCCL WARN ", "NCCL INFO ", "UCX  ERROR ", "UCX  WARN ",
-					    "NVRM: "};
+	/* with a byte of each that few lines have */
+	static const struct {
+		const char *text;
+		char rare;
+	} marks[] = {{"NCCL WARN ", 'C'},
+		     {"NCCL INFO ", 'C'},
+		     {"UCX  ERROR ", 'X'},
+		     {"UCX  WARN ", 'X'},
+		     {"NVRM: ", 'V'}};
 	const char *at;
+	bool there = false;
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		at = memmem(text, len, marks[i], strlen(marks[i]));
+		if (!i || marks[i].rare != marks[i - 1].rare)
+			there = memchr(text, marks[i].rare, len) != NULL;
+		at = there ? pp_find(text, len, marks[i].text, strlen(marks[i].text)) : NULL;
 		if (at)
 			return (size_t)(at - text);
 	}

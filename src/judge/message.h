@@ -39,6 +39,8 @@ struct pp_stamp {
 };
 
 void pp_stamp_read(const char *text, size_t len, struct pp_stamp *ret);
+/* Without the rank, which takes longer than both times. */
+void pp_stamp_read_times(const char *text, size_t len, struct pp_stamp *ret);
 
 /* Length of what a logger put before the message: "host:1:2 [0] NCCL WARN " stays part of it. */
 size_t pp_message_prefix(const char *text, size_t len);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "judge/shape.h"
 
+#include <string.h>
+
 #include "base/banned.h"
 
 enum { HEX_SHORT = 4 };
@@ -43,9 +45,39 @@ void pp_shapes_tell(struct pp_shapes *s, const char *text)
 	}
 }
 
-static uint64_t mix(uint64_t h, char c)
+static uint64_t mix(uint64_t h, uint64_t word)
 {
-	return (h ^ (unsigned char)c) * 0x100000001b3ULL;
+	unsigned __int128 product = (unsigned __int128)(h ^ word) * 0xd6e8feb86659fd93ULL;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64) ^ 0x9e3779b97f4a7c15ULL;
+}
+
+/* The next bytes, at most eight, with zeros behind them. */
+static uint64_t load(const char *p, const char *end)
+{
+	uint64_t word = 0;
+
+	if (end - p >= 8)
+		memcpy(&word, p, sizeof(word));
+	else
+		for (unsigned int i = 0; p + i < end; i++)
+			word |= (uint64_t)(unsigned char)p[i] << (8 * i);
+	return word;
+}
+
+/* The high bit of each byte that is a digit. */
+static uint64_t digits_of(uint64_t word)
+{
+	const uint64_t ones = 0x0101010101010101ULL, low = word & (0x7f * ones);
+
+	return (low + (0x80 - '0') * ones) & ~(low + (0x7f - '9') * ones) & ~word & (0x80 * ones);
+}
+
+static uint64_t mix_bytes(uint64_t h, const char *p, const char *end)
+{
+	for (; p < end; p += 8)
+		h = mix(h, load(p, end));
+	return h;
 }
 
 /* Digits behind "0x"; a long row is an address, of which nothing counts. */
@@ -55,42 +87,47 @@ static const char *take_hex(uint64_t *h, const char *p, const char *end)
 
 	while (p < end && is_hex(*p))
 		p++;
-	if (p - start > HEX_SHORT) {
-		*h = mix(*h, '\1');
-		return p;
-	}
-	for (; start < p; start++)
-		*h = mix(*h, *start);
+	*h = p - start > HEX_SHORT ? mix(*h, '\1') : mix_bytes(*h, start, p);
 	return p;
+}
+
+/* A number, of which only those count that signatures speak of, and "0x" that may begin in it. */
+static const char *take_number(const struct pp_shapes *s, uint64_t *h, const char *p,
+			       const char *end, bool in_head)
+{
+	unsigned int value;
+	size_t n = number(p, end, &value);
+
+	if (in_head || !(s->told[value / 64] >> (value % 64) & 1))
+		*h = mix(*h, '\2');
+	else
+		*h = mix_bytes(*h, p, p + n);
+	p += n;
+	if (p == end || *p != 'x' || p[-1] != '0')
+		return p;
+	*h = mix(*h, 'x');
+	return take_hex(h, p + 1, end);
 }
 
 uint64_t pp_shape_of(const struct pp_shapes *s, const char *text, size_t len, size_t head)
 {
 	const char *p = text, *end = text + len;
-	uint64_t h = 0xcbf29ce484222325ULL;
-	unsigned int value;
-	size_t n;
+	uint64_t h = 0, word, digits;
+	unsigned int bits;
 
 	while (p < end) {
-		if (*p == 'x' && p > text && p[-1] == '0') {
-			h = mix(h, *p);
-			p = take_hex(&h, p + 1, end);
+		word = load(p, end);
+		digits = digits_of(word);
+		if (!digits) {
+			h = mix(h, word);
+			p += end - p < 8 ? end - p : 8;
 			continue;
 		}
-		if (!is_digit(*p)) {
-			h = mix(h, *p++);
-			continue;
-		}
-		n = number(p, end, &value);
-		if (p < text + head || !(s->told[value / 64] >> (value % 64) & 1)) {
-			h = mix(h, '\2');
-			p += n;
-			continue;
-		}
-		for (; n; n--)
-			h = mix(h, *p++);
+		bits = (unsigned int)__builtin_ctzll(digits) & ~7U;
+		if (bits)
+			h = mix(h, word & (((uint64_t)1 << bits) - 1));
+		p += bits / 8;
+		p = take_number(s, &h, p, end, p < text + head);
 	}
-	/* The low bits of FNV alone are weak: they choose the place in a table. */
-	h ^= h >> 32;
 	return h ? h : 1;
 }

@@ -3,40 +3,12 @@
 
 #include <string.h>
 
+#include "base/find.h"
 #include "base/banned.h"
-
-/* The byte of a piece that few texts have: a capital, else its first one that is no blank. */
-static size_t rare_byte(const char *piece, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (piece[i] >= 'A' && piece[i] <= 'Z')
-			return i;
-	return n > 1 && *piece == ' ';
-}
-
-/*
- * By a rare byte; memmem() builds a table first, which costs more than a look at all of a usual
- * line.
- */
-static const char *find(struct pp_nccl_span s, const char *piece, size_t n)
-{
-	enum { USUAL = 256 };
-	const char *at, *end;
-	size_t rare;
-
-	if (s.len < n || !s.len || s.len > USUAL)
-		return s.len > USUAL ? memmem(s.at, s.len, piece, n) : NULL;
-	rare = rare_byte(piece, n);
-	end = s.at + s.len - n + 1 + rare;
-	for (at = s.at + rare; at < end && (at = memchr(at, piece[rare], (size_t)(end - at))); at++)
-		if (at[n - 1 - rare] == piece[n - 1] && !memcmp(at - rare, piece, n))
-			return at - rare;
-	return NULL;
-}
 
 const char *pp_nccl_span_find(struct pp_nccl_span s, const char *word)
 {
-	return find(s, word, strlen(word));
+	return pp_find(s.at, s.len, word, strlen(word));
 }
 
 static int digit_of(char c, bool hex)
@@ -138,7 +110,7 @@ static const char *match_text(struct pp_nccl_trial *t, const char *pattern, cons
 		return t->end;
 	while (!is_special(pattern[n]) || pattern[n] == ' ')
 		n++;
-	found = n ? find((struct pp_nccl_span){at, (size_t)(t->end - at)}, pattern, n) : NULL;
+	found = n ? pp_find(at, (size_t)(t->end - at), pattern, n) : NULL;
 	t->never |= !found;
 	return found ? found : look(t, pattern + n);
 }
@@ -239,7 +211,7 @@ bool pp_nccl_match(const char *pattern, struct pp_nccl_span text,
 
 	if (!head.len)
 		return text.len && pp_nccl_match_at(&t, pattern, text.at, ret);
-	while (!t.never && (at = find(text, head.at, head.len))) {
+	while (!t.never && (at = pp_find(text.at, text.len, head.at, head.len))) {
 		if (pp_nccl_match_at(&t, head.at, at, ret))
 			return true;
 		text.len -= (size_t)(at + 1 - text.at);
