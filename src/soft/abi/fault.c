@@ -13,9 +13,8 @@
 #include "soft/abi/object.h"
 #include "base/banned.h"
 
-int soft_device_fault_slow(struct soft_device *d, enum soft_fault_noun noun)
+static int error_of(struct soft_device_faults *f, enum soft_fault_noun noun)
 {
-	struct soft_device_faults *f = &d->faults;
 	int error;
 
 	if (atomic_load(&f->on) & SOFT_FAULTY_REMOVED) {
@@ -29,6 +28,16 @@ int soft_device_fault_slow(struct soft_device *d, enum soft_fault_noun noun)
 	pthread_mutex_lock(&f->lock);
 	error = soft_fault_set_call(&f->set, noun, &f->random);
 	pthread_mutex_unlock(&f->lock);
+	return error;
+}
+
+int soft_device_fault_slow(struct soft_device *d, enum soft_fault_noun noun)
+{
+	int error = error_of(&d->faults, noun);
+
+	/* Calls that return an error leave it here as well, where their ioctl() left it. */
+	if (error)
+		errno = error;
 	return error;
 }
 
