@@ -261,6 +261,7 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 static void qp_stop(struct soft_context *c, struct soft_qp_object *o)
 {
 	soft_engine_lock(c->engine);
+	soft_engine_settle(c->engine);
 	soft_qp_reset(&o->qp);
 	soft_cq_forget(o->qp.send_cq, o->qp.num);
 	if (o->qp.recv_cq != o->qp.send_cq)

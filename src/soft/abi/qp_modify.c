@@ -147,6 +147,8 @@ static int modify_locked(struct soft_context *c, struct soft_qp_object *o,
 		if (r)
 			return r;
 	}
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+		soft_engine_settle(c->engine);
 	o->attr.en_sqd_async_notify = 0;
 	merge(&o->attr, attr, mask);
 	apply(o, c->device);

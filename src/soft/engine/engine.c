@@ -327,6 +327,14 @@ int soft_engine_add_qp(struct soft_engine *e, struct soft_wire *wire, struct sof
 	return 0;
 }
 
+void soft_engine_settle(struct soft_engine *e)
+{
+	pp_ns before = e->next_deadline;
+
+	if (!e->inherited && e->held_until)
+		soft_engine_hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
+}
+
 void soft_engine_remove_qp(struct soft_engine *e, struct soft_qp *qp)
 {
 	pp_ns before = e->next_deadline;

@@ -106,6 +106,9 @@ void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const st
 
 /* @qp has something to do (posted, state changed): pumps it now and flushes the link. */
 void soft_engine_kick(struct soft_engine *engine, struct soft_qp *qp);
+/* Before a queue pair ends: an acknowledge that waits for its reply leaves alone. The application
+ * has seen the request complete, and its peer must too. */
+void soft_engine_settle(struct soft_engine *engine);
 
 /*
  * Calls @expired once, with the lock held, when the time has come; zero-filled before the first
