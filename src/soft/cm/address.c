@@ -32,6 +32,13 @@ bool soft_cm_address_any(const struct sockaddr *a)
 					  : true;
 }
 
+bool soft_cm_address_is_loopback(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET
+		       ? ntohl(v4(a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+		       : a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6(a)->sin6_addr);
+}
+
 uint16_t soft_cm_address_port(const struct sockaddr *a)
 {
 	return a->sa_family == AF_INET	  ? v4(a)->sin_port

@@ -14,6 +14,7 @@
 socklen_t soft_cm_address_length(const struct sockaddr *a);
 /* No address but "any": 0.0.0.0, ::. */
 bool soft_cm_address_any(const struct sockaddr *a);
+bool soft_cm_address_is_loopback(const struct sockaddr *a);
 uint16_t soft_cm_address_port(const struct sockaddr *a); /* big-endian; 0: not an IP address */
 void soft_cm_address_set_port(struct sockaddr_storage *a, uint16_t port);
 bool soft_cm_address_same(const struct sockaddr *a, const struct sockaddr *b); /* and port */

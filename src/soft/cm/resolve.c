@@ -79,8 +79,8 @@ int soft_cm_take_route(struct soft_cm_id *id)
 	return 0;
 }
 
-/* The socket at @address, if its device is there. 0 or errno; nothing changes on failure. */
-static int bind_to(struct soft_cm_id *id, const struct sockaddr *address)
+/* The socket at @address, and its device. 0 or errno; nothing changes on failure. */
+static int bind_to(struct soft_cm_id *id, const struct sockaddr *address, bool with_device)
 {
 	struct sockaddr_storage a = {0};
 	int fd, r = 0;
@@ -90,7 +90,7 @@ static int bind_to(struct soft_cm_id *id, const struct sockaddr *address)
 	if (fd < 0)
 		return -fd;
 	*local_of(id) = a;
-	if (!soft_cm_address_any(address))
+	if (with_device)
 		r = soft_cm_take_device(id);
 	if (r) {
 		memset(local_of(id), 0, sizeof(*local_of(id)));
@@ -114,7 +114,9 @@ int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 		return soft_cm_fail(EAFNOSUPPORT);
 	if (mine->state != SOFT_CM_IDLE)
 		return soft_cm_fail(EINVAL);
-	r = bind_to(mine, addr);
+	/* To the kernel's connection manager a loopback address is as good as none: such an id has
+	 * no device yet, and libfabric takes that for "any". */
+	r = bind_to(mine, addr, !soft_cm_address_any(addr) && !soft_cm_address_is_loopback(addr));
 	if (r)
 		return soft_cm_fail(r);
 	mine->state = SOFT_CM_BOUND;
@@ -147,7 +149,7 @@ static int find_way(struct soft_cm_id *id, const struct sockaddr *from, const st
 		*local_of(id) = source;
 		return soft_cm_take_device(id);
 	}
-	return bind_to(id, (struct sockaddr *)&source);
+	return bind_to(id, (struct sockaddr *)&source, true);
 }
 
 int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst,
