@@ -116,13 +116,16 @@ static void sends_what_is_expected(void **state)
 static void solves_identification(void **state)
 {
 	struct soft_icrc_flow flow = flow_of(true, 0xffff);
+	struct soft_icrc_id is;
 	uint8_t bytes[60];
 
 	fill(bytes, sizeof(bytes), 1);
 	for (uint32_t id = 0; id < 65536; id++) {
 		seal(true, (uint16_t)id, id % 3, 0xffff, bytes, sizeof(bytes));
 		assert_true(soft_icrc_check(&flow, 0, bytes, sizeof(bytes)));
-		assert_true(soft_icrc_check(&flow, (uint16_t)(id * 77), bytes, sizeof(bytes)));
+		assert_true(soft_icrc_solve(&flow, (uint16_t)(id * 77), bytes, sizeof(bytes), &is));
+		assert_int_equal(is.id, id);
+		assert_int_equal(is.df, id % 3 != 0);
 	}
 }
 

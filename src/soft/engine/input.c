@@ -75,6 +75,8 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 	struct soft_packet p;
 	struct soft_path from;
 	struct soft_qp *qp;
+	const struct soft_icrc_flow *flow;
+	struct soft_icrc_id id;
 	uint64_t *reason;
 
 	in->datagrams++;
@@ -103,7 +105,9 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 		(*reason)++;
 		return;
 	}
-	if (!soft_icrc_check(flow_of(wire, d), d->place, d->bytes, d->len)) {
+	flow = flow_of(wire, d);
+	if (!soft_icrc_solve(flow, d->place, d->bytes, d->len, &id) ||
+	    !soft_origin_fits(wire->origins, flow, &id, in->now)) {
 		wire->drops.icrc++;
 		return;
 	}

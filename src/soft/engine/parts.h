@@ -11,6 +11,7 @@
 
 #include "soft/engine/engine.h"
 #include "soft/engine/lanes.h"
+#include "soft/engine/origin.h"
 #include "soft/link/fault.h"
 #include "soft/link/slot.h"
 
@@ -52,6 +53,7 @@ struct soft_wire {
 	struct soft_drops drops;
 	struct soft_board *board;	 /* NULL: its counters are written nowhere */
 	struct soft_icrc_flow last_flow; /* of the last datagram: trains share it */
+	struct soft_origin origins[SOFT_ORIGINS];
 	struct soft_wire *next;
 };
 

@@ -164,15 +164,28 @@ static uint32_t inverse(size_t bytes)
  * last four bytes, plain, times x^32 in the state; so divide by x^32 too, and they stand in the
  * word as they lie in memory: byte 3 the flags, bytes 1 and 2 the identification.
  */
-static bool from_identification(uint32_t difference, size_t after)
+static bool from_identification(uint32_t difference, size_t after, struct soft_icrc_id *id)
 {
 	const uint32_t unknown = (uint32_t)IPV4_DF << 24 | 0x00ffff00;
+	uint32_t bits = multiply(difference, inverse(after + 4));
 
-	return (multiply(difference, inverse(after + 4)) & ~unknown) == 0;
+	if (bits & ~unknown)
+		return false;
+	id->id ^= (uint16_t)((bits & 0xff00) | (bits >> 16 & 0xff));
+	id->df = !(bits >> 24);
+	return true;
 }
 
 bool soft_icrc_check(const struct soft_icrc_flow *flow, uint16_t guess, const uint8_t *bytes,
 		     size_t len)
+{
+	struct soft_icrc_id id;
+
+	return soft_icrc_solve(flow, guess, bytes, len, &id);
+}
+
+bool soft_icrc_solve(const struct soft_icrc_flow *flow, uint16_t guess, const uint8_t *bytes,
+		     size_t len, struct soft_icrc_id *ret)
 {
 	const size_t headers = UDP_BYTES + (flow->ipv4 ? IPV4_BYTES : 0);
 	uint32_t state, sent;
@@ -183,8 +196,10 @@ bool soft_icrc_check(const struct soft_icrc_flow *flow, uint16_t guess, const ui
 	state = soft_crc32(state, bytes + SOFT_BTH_BYTES, len - SOFT_BTH_BYTES - SOFT_ICRC_BYTES);
 	memcpy(&sent, bytes + len - SOFT_ICRC_BYTES, 4);
 	state ^= ~le32toh(sent);
+	*ret = (struct soft_icrc_id){.id = guess, .df = true};
 	if (state == 0)
 		return true;
 	return flow->ipv4 &&
-	       from_identification(state, IPV4_AFTER_FLAGS + UDP_BYTES + len - SOFT_ICRC_BYTES);
+	       from_identification(state, IPV4_AFTER_FLAGS + UDP_BYTES + len - SOFT_ICRC_BYTES,
+				   ret);
 }

@@ -7,7 +7,8 @@
  * unconnected socket with IP_MTU_DISCOVER=DO gives Identification 0, and 0, 1, 2.. inside one
  * UDP_SEGMENT train (measured; the link keeps to such sockets). Receiving: the identification is
  * guessed from the place in the train, else solved: it enters linearly, so that 15 of the 32 bits
- * still check (DF is free too). IPv6 has no such field: its check is exact.
+ * still check (DF is free too); who knows how the sender numbers its packets checks the others
+ * (engine/origin.h). IPv6 has no such field: its check is exact.
  */
 #ifndef SOFT_WIRE_ICRC_H
 #define SOFT_WIRE_ICRC_H
@@ -45,5 +46,13 @@ void soft_icrc_final(uint32_t state, uint8_t ret[4]);
  */
 bool soft_icrc_check(const struct soft_icrc_flow *flow, uint16_t guess, const uint8_t *bytes,
 		     size_t len);
+
+/* The same, and what the IPv4 header must have held; of IPv6 @guess. */
+struct soft_icrc_id {
+	uint16_t id;
+	bool df;
+};
+bool soft_icrc_solve(const struct soft_icrc_flow *flow, uint16_t guess, const uint8_t *bytes,
+		     size_t len, struct soft_icrc_id *ret);
 
 #endif
