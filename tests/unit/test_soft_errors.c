@@ -46,7 +46,10 @@ static const struct {
 	{"write, before", SOFT_WR_WRITE, 8, ONE_BEFORE, 10, NO_COMPLETION, SOFT_QP_EVENT_ACCESS},
 	{"write, around", SOFT_WR_WRITE, 8, AROUND, 10, NO_COMPLETION, SOFT_QP_EVENT_ACCESS},
 	{"write_imm", SOFT_WR_WRITE_IMM, 5000, NOTHING, 0, 0, NO_EVENT},
-	{"write_imm, key", SOFT_WR_WRITE_IMM, 8, WRONG_KEY, 10, NO_COMPLETION,
+	/* 11.6.2: the receive request tells, "local access error"; only the first packet has a key
+	 */
+	{"write_imm, key", SOFT_WR_WRITE_IMM, 8, WRONG_KEY, 10, 8, NO_EVENT},
+	{"write_imm, key, more packets", SOFT_WR_WRITE_IMM, 5000, WRONG_KEY, 10, NO_COMPLETION,
 	 SOFT_QP_EVENT_ACCESS},
 	{"write_imm, no receive", SOFT_WR_WRITE_IMM, 8, RECEIVE_MISSING, 13, NO_COMPLETION,
 	 NO_EVENT},

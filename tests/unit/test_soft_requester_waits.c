@@ -215,10 +215,11 @@ static void local_errors(void **state)
 		{SOFT_WR_SEND, 0, 0, false, true, false, 4},
 		{SOFT_WR_WRITE, 0, 1, false, false, false, 4},
 		{SOFT_WR_WRITE, 1, 0, false, false, false, 4},
-		{SOFT_WR_READ, 0, 1, false, false, false, 4},
-		{SOFT_WR_READ, 0, 0, false, false, true, 4},
+		/* where an answer goes is looked at when it comes */
+		{SOFT_WR_READ, 0, 1, false, false, false, 0},
+		{SOFT_WR_READ, 0, 0, false, false, true, 0},
 		{SOFT_WR_WRITE, 0, 0, false, false, true, 0},
-		{SOFT_WR_FETCH_ADD, 0, 0, false, false, true, 4},
+		{SOFT_WR_FETCH_ADD, 0, 0, false, false, true, 0},
 		{SOFT_WR_FETCH_ADD, 0, 1, false, false, false, 1},
 		{SOFT_WR_LOCAL_INVALIDATE, 0, 0, false, false, false, 6}, /* no window */
 		{77, 0, 0, false, false, false, 2},
@@ -265,6 +266,41 @@ static void local_errors(void **state)
 		}
 		rig_close(&r);
 	}
+}
+
+/* As google/rdma-unit-test has it (ReadInvalidRKeyAndInvalidLKey, CompareSwapInvalidLKey): what was
+ * asked for is executed, or refused, by the peer; only its answer finds no place. */
+static void answers_without_a_place(void **state)
+{
+	static const uint8_t opcodes[] = {SOFT_WR_READ, SOFT_WR_FETCH_ADD, SOFT_WR_COMPARE_SWAP};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(opcodes); i++)
+		for (int refused = 0; refused < 2; refused++) {
+			bool read = opcodes[i] == SOFT_WR_READ;
+			struct soft_packet p = {.opcode = read ? SOFT_READ_RESPONSE_ONLY
+							       : SOFT_ATOMIC_ACKNOWLEDGE,
+						.syndrome = 0x1f,
+						.psn = 100,
+						.payload = (const uint8_t *)"12345678",
+						.payload_bytes = read ? 8 : 0};
+			struct soft_sim_attr attr = soft_sim_attr();
+			struct rig r;
+
+			attr.sq_psn = 100;
+			rig_open(&r, &attr, 1 << 20);
+			r.key ^= 0x100;
+			post(&r, 1, opcodes[i], 8);
+			assert_int_equal(r.end.num_sent, 1);
+			none_done(&r);
+			if (refused)
+				answer(&r, SOFT_AETH_NAK_ACCESS, 100);
+			else
+				give(&r, &p);
+			done(&r, 1, refused ? SOFT_WC_REM_ACCESS_ERR : SOFT_WC_LOC_PROT_ERR);
+			assert_int_equal(r.end.qp.state, SOFT_QP_ERR);
+			rig_close(&r);
+		}
 }
 
 static void memory_gone_under_way(void **state)
@@ -356,6 +392,7 @@ int main(void)
 		cmocka_unit_test(the_window_paces),
 		cmocka_unit_test(congestion_notification),
 		cmocka_unit_test(local_errors),
+		cmocka_unit_test(answers_without_a_place),
 		cmocka_unit_test(memory_gone_under_way),
 		cmocka_unit_test(inline_bytes_are_kept),
 		cmocka_unit_test(drain),

@@ -82,7 +82,7 @@ int ibv_destroy_ah(struct ibv_ah *ibv)
 	if (soft_context_gone(soft_context_of(ibv->context)))
 		return EIO;
 	if (soft_object_leave(soft_context_of(ibv->context), &ah->object))
-		return EBUSY;
+		return soft_busy();
 	ah_free(ah);
 	return 0;
 }

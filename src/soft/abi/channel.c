@@ -61,7 +61,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 		return EIO;
 	/* refcnt is the client's to see, and counts completion queues. */
 	if (soft_object_leave(c, &ch->object))
-		return EBUSY;
+		return soft_busy();
 	channel_free(ch);
 	return 0;
 }

@@ -170,7 +170,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	if (soft_context_gone(c))
 		return EIO;
 	if (soft_object_leave(c, &cq->object))
-		return EBUSY;
+		return soft_busy();
 	soft_cq_timers_done(cq); /* no event comes any more */
 	if (ibv->channel)
 		comp = soft_events_forget(channel_of(ibv->channel)->events, &cq->comp);

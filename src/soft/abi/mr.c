@@ -196,62 +196,83 @@ static uint32_t windows_of(struct soft_context *c, const struct soft_mr_object *
 	return n;
 }
 
+struct rereg {
+	bool move, to_pd;
+	unsigned int access;
+	uint64_t at;
+	size_t len;
+};
+
+/* 0 or a positive errno. What it was bound to and registered as stays valid until then. */
+static int rereg_check(struct soft_mr_object *mr, const struct rereg *q)
+{
+	struct soft_context *c = soft_context_of(mr->ibv.context);
+
+	if (soft_context_gone(c))
+		return EIO;
+	if (!soft_object_is(&mr->object, mr->ibv.context, mr->ibv.handle))
+		return ENOENT;
+	if (check_access(q->access))
+		return EINVAL;
+	if (mr->fd >= 0 || mr->region.length == UINT64_MAX) /* a descriptor's, the null region */
+		return EOPNOTSUPP;
+	if (windows_of(c, mr))
+		return EBUSY;
+	return soft_mr_range_check(q->at, q->len, q->access & WRITING_ACCESS) ? EFAULT : 0;
+}
+
+static void rereg(struct soft_mr_object *mr, const struct rereg *q, struct ibv_pd *pd)
+{
+	struct soft_context *c = soft_context_of(mr->ibv.context);
+
+	soft_engine_lock(c->engine);
+	mr->region.access = access_of(q->access);
+	if (q->to_pd)
+		mr->region.pd = soft_pd_meant(pd);
+	if (q->move) {
+		soft_engine_take_back(c->engine, mr->region.base, mr->region.length);
+		mr->region.base = (uint8_t *)(uintptr_t)q->at;
+		mr->region.iova = q->access & IBV_ACCESS_ZERO_BASED ? 0 : q->at;
+		mr->region.length = q->len;
+	}
+	soft_engine_unlock(c->engine);
+	if (q->to_pd) {
+		soft_object_use(&soft_pd_of(pd)->object);
+		soft_object_unuse(&mr->pd->object);
+		mr->pd = soft_pd_of(pd);
+		mr->ibv.pd = pd;
+	}
+	if (q->move) {
+		mr->ibv.addr = (void *)(uintptr_t)q->at;
+		mr->ibv.length = q->len;
+	}
+	mr->access = (int)q->access;
+}
+
+/* What rdma-core's library finds wrong is an error of the input, what the kernel does one of the
+ * command. */
 int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
 	struct soft_mr_object *mr = soft_mr_of(ibv);
-	struct soft_context *c = soft_context_of(ibv->context);
-	bool move = flags & IBV_REREG_MR_CHANGE_TRANSLATION, to_pd = flags & IBV_REREG_MR_CHANGE_PD;
-	unsigned int now = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned int)access
-							      : (unsigned int)mr->access;
-	uint64_t at = move ? (uintptr_t)addr : (uintptr_t)ibv->addr;
-	size_t len = move ? length : ibv->length;
+	bool to_access = flags & IBV_REREG_MR_CHANGE_ACCESS;
+	struct rereg q = {
+		.move = flags & IBV_REREG_MR_CHANGE_TRANSLATION,
+		.to_pd = flags & IBV_REREG_MR_CHANGE_PD,
+		.access = (unsigned int)(to_access ? access : mr->access),
+	};
 
-	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (move && (!addr || !length)) ||
-	    (to_pd && (!pd || pd->context != ibv->context)) || check_access(now)) {
+	q.at = q.move ? (uintptr_t)addr : (uintptr_t)ibv->addr;
+	q.len = q.move ? length : ibv->length;
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (q.move && (!addr || !length)) ||
+	    (access && !to_access) || (q.to_pd && (!pd || pd->context != ibv->context))) {
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	if (soft_context_gone(c)) {
-		errno = EIO;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
-	if (mr->region.length == UINT64_MAX) { /* the null region is what it is */
-		errno = EOPNOTSUPP;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
-	/* The old region stays valid until everything is known to be good. Windows were bound to
-	 * what it was. */
-	if (windows_of(c, mr)) {
-		errno = EBUSY;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
-	if (mr->fd >= 0 || soft_mr_range_check(at, len, now & WRITING_ACCESS)) {
-		errno = mr->fd >= 0 ? EOPNOTSUPP : EFAULT;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
-	soft_engine_lock(c->engine);
-	mr->region.access = access_of(now);
-	if (to_pd)
-		mr->region.pd = soft_pd_meant(pd);
-	if (move) {
-		soft_engine_take_back(c->engine, mr->region.base, mr->region.length);
-		mr->region.base = addr;
-		mr->region.iova = now & IBV_ACCESS_ZERO_BASED ? 0 : at;
-		mr->region.length = len;
-	}
-	soft_engine_unlock(c->engine);
-	if (to_pd) {
-		soft_object_use(&soft_pd_of(pd)->object);
-		soft_object_unuse(&mr->pd->object);
-		mr->pd = soft_pd_of(pd);
-		ibv->pd = pd;
-	}
-	if (move) {
-		ibv->addr = addr;
-		ibv->length = len;
-	}
-	mr->access = (int)now;
+	errno = rereg_check(mr, &q);
+	if (errno)
+		return IBV_REREG_MR_ERR_CMD;
+	rereg(mr, &q, pd);
 	return 0;
 }
 
@@ -282,10 +303,8 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 		return soft_gone();
 	if (soft_context_gone(c))
 		return EIO;
-	if (windows_of(c, mr) || soft_object_leave(c, &mr->object)) {
-		errno = EBUSY;
-		return EBUSY;
-	}
+	if (windows_of(c, mr) || soft_object_leave(c, &mr->object))
+		return soft_busy();
 	mr_remove(c, mr);
 	return 0;
 }

@@ -76,7 +76,7 @@ int soft_dealloc_mw(struct ibv_mw *ibv)
 	if (soft_context_gone(c))
 		return EIO;
 	if (soft_object_leave(c, &mw->object))
-		return EBUSY;
+		return soft_busy();
 	mw_remove(c, mw);
 	return 0;
 }

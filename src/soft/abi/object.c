@@ -19,6 +19,12 @@ int soft_gone(void)
 	return ENOENT;
 }
 
+int soft_busy(void)
+{
+	errno = EBUSY;
+	return EBUSY;
+}
+
 int soft_object_enter(struct soft_context *c, struct soft_object *o, enum soft_kind kind,
 		      uint32_t limit)
 {

@@ -252,8 +252,9 @@ static inline bool soft_object_is(const struct soft_object *object,
 	return object->context == context && object->handle == handle;
 }
 
-/* ENOENT, and errno: such a handle is nobody's. */
+/* ENOENT, and errno: such a handle is nobody's. EBUSY, and errno: others build on it. */
 int soft_gone(void);
+int soft_busy(void);
 /* NULL with errno set, for constructors. @error is a positive errno. */
 void *soft_fail(int error);
 

@@ -60,7 +60,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 	if (soft_context_gone(soft_context_of(ibv->context)))
 		return EIO;
 	if (soft_object_leave(soft_context_of(ibv->context), &pd->object))
-		return EBUSY;
+		return soft_busy();
 	if (pd->parent)
 		soft_object_unuse(&pd->parent->object);
 	if (pd->td)
@@ -104,7 +104,7 @@ int soft_dealloc_td(struct ibv_td *ibv)
 	if (soft_context_gone(soft_context_of(ibv->context)))
 		return EIO;
 	if (soft_object_leave(soft_context_of(ibv->context), &td->object))
-		return EBUSY;
+		return soft_busy();
 	free(td);
 	return 0;
 }

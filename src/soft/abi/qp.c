@@ -296,7 +296,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	if (soft_context_gone(c))
 		return EIO;
 	if (soft_object_leave(c, &o->object))
-		return EBUSY;
+		return soft_busy();
 	qp_stop(c, o);
 	delivered = soft_events_forget(c->async, &o->async);
 	pthread_mutex_lock(&qp->mutex);

@@ -180,7 +180,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 	if (soft_context_gone(c))
 		return EIO;
 	if (soft_object_leave(c, &srq->object))
-		return EBUSY;
+		return soft_busy();
 	delivered = soft_events_forget(c->async, &srq->async);
 	pthread_mutex_lock(&ibv->mutex);
 	while (ibv->events_completed != delivered)

@@ -24,6 +24,7 @@ enum {
 	BUCKETS_LEAST = 64,
 	REGIONS_MAX = 1 << 20,
 	RANDOM_WORDS = 32,
+	RESTING_SLOTS = 1 << 16,
 	/* Of 2^24 keys, owners' bits apart, at most 2^20 + 2^12 are taken: 16 draws in a row do not
 	 * all hit one. */
 	DRAWS = 16,
@@ -33,6 +34,7 @@ struct soft_regions {
 	struct soft_region **bucket;
 	size_t buckets, count;
 	uint32_t resting[SOFT_KEYS_RESTING]; /* a ring of freed keys; 0: none */
+	uint16_t rests[RESTING_SLOTS];	     /* how many of them by some of their bits */
 	size_t next_resting;
 	uint32_t random[RANDOM_WORDS]; /* drawn ahead: one system call for many keys */
 	size_t random_left;
@@ -93,8 +95,15 @@ static bool same_but_owners(uint32_t a, uint32_t b)
 	return (a | SOFT_KEY_OWNERS) == (b | SOFT_KEY_OWNERS);
 }
 
+static size_t slot_of(uint32_t key)
+{
+	return key / (SOFT_KEY_OWNERS + 1) % RESTING_SLOTS;
+}
+
 static bool is_resting(const struct soft_regions *table, uint32_t key)
 {
+	if (!table->rests[slot_of(key)])
+		return false;
 	for (size_t i = 0; i < SOFT_KEYS_RESTING; i++)
 		if (table->resting[i] && same_but_owners(table->resting[i], key))
 			return true;
@@ -174,7 +183,10 @@ void soft_regions_remove(struct soft_regions *table, struct soft_region *region)
 	*at = region->next;
 	region->next = NULL;
 	table->count--;
+	if (table->resting[table->next_resting])
+		table->rests[slot_of(table->resting[table->next_resting])]--;
 	table->resting[table->next_resting] = region->key;
+	table->rests[slot_of(region->key)]++;
 	table->next_resting = (table->next_resting + 1) % SOFT_KEYS_RESTING;
 }
 

@@ -96,9 +96,10 @@ static struct soft_refusal place(struct soft_qp *qp, const struct soft_packet *p
 	return rc < 0 ? SOFT_REFUSED_OPERATION : SOFT_EXECUTED;
 }
 
-struct soft_refusal soft_message_write(struct soft_qp *qp, const struct soft_packet *p)
+/* Checks and places one packet. */
+static struct soft_refusal write_one(struct soft_qp *qp, const struct soft_packet *p,
+				     uint16_t flags)
 {
-	uint16_t flags = soft_opcode_find(p->opcode)->flags;
 	struct soft_responder *r = &qp->resp;
 	struct soft_refusal why = SOFT_EXECUTED;
 	bool last = flags & SOFT_IS_LAST;
@@ -112,19 +113,29 @@ struct soft_refusal soft_message_write(struct soft_qp *qp, const struct soft_pac
 	/* Before anything is placed: the packet will come once more. */
 	if (flags & SOFT_HAS_IMM && !r->has_wr && !soft_recv_queue_head(r->rq))
 		return SOFT_REFUSED_NOT_READY;
-	if (p->payload_bytes) {
-		why = place(qp, p);
-		if (why.syndrome)
-			return why;
-	}
+	return p->payload_bytes ? place(qp, p) : SOFT_EXECUTED;
+}
+
+struct soft_refusal soft_message_write(struct soft_qp *qp, const struct soft_packet *p)
+{
+	uint16_t flags = soft_opcode_find(p->opcode)->flags;
+	struct soft_responder *r = &qp->resp;
+	struct soft_refusal why = write_one(qp, p, flags);
+
+	/* With immediate: the receive request tells, also of what was refused (11.6.2, "local
+	 * access error"). */
+	if (flags & SOFT_HAS_IMM && (!why.syndrome || why.syndrome == SOFT_AETH_NAK_ACCESS))
+		r->has_wr = r->has_wr || soft_recv_queue_take(r->rq, r->wr);
+	if (why.syndrome == SOFT_AETH_NAK_ACCESS && flags & SOFT_HAS_IMM)
+		why.status = SOFT_WC_LOC_ACCESS_ERR;
+	if (why.syndrome)
+		return why;
 	if (flags & SOFT_IS_FIRST)
 		qp->counters->rx_write_requests++;
 	r->write_va += p->payload_bytes;
 	r->write_left -= p->payload_bytes;
 	r->received += p->payload_bytes;
-	if (flags & SOFT_HAS_IMM) {
-		if (r->has_wr || soft_recv_queue_take(r->rq, r->wr))
-			complete(qp, p, SOFT_WC_RECV_WRITE_IMM);
-	}
+	if (flags & SOFT_HAS_IMM && r->has_wr)
+		complete(qp, p, SOFT_WC_RECV_WRITE_IMM);
 	return SOFT_EXECUTED;
 }
