@@ -2,6 +2,7 @@
 #include "nccl/event.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 #include "nccl/row.h"
@@ -97,6 +98,26 @@ static bool may_begin(const char *pattern, char c)
 	return pattern[1] == 'u' ? digit : pattern[1] != 'i' || digit || c == '-';
 }
 
+/* The same of its second byte, @c NUL when it has none. */
+static bool may_go_on(const char *pattern, char c)
+{
+	bool open = *pattern == '%' || *pattern == '*' || strchr("%~*", pattern[1]);
+
+	return open || pattern[1] == c;
+}
+
+/* Bytes at the start of both, of which the * is none. */
+static size_t common(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	a += *a == '*';
+	b += *b == '*';
+	while (n < UCHAR_MAX && a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
 /* The byte that must follow the head and blanks; NUL: any. */
 static char byte_behind_head(const char *pattern)
 {
@@ -118,7 +139,7 @@ static size_t head_put(struct pp_nccl_formats *f, struct pp_nccl_span head)
 	if (h == f->n_heads) {
 		assert(h < PP_NCCL_HEADS && head.len > 1);
 		f->heads[f->n_heads++] = head;
-		f->second[(unsigned char)head.at[1]] |= 1U << h;
+		f->head_second[(unsigned char)head.at[1]] |= 1U << h;
 	}
 	return h;
 }
@@ -133,7 +154,7 @@ static void init_floating(struct pp_nccl_formats *f, size_t i)
 	set_add(&f->with_head[h], i);
 	for (size_t level = 0; level < PP_NCCL_LEVELS; level++)
 		if (strchr(FORMATS[i].levels, LEVELS[level]))
-			f->first[level][(unsigned char)pattern[1]] |= 1U << h;
+			f->head_first[level][(unsigned char)pattern[1]] |= 1U << h;
 	for (size_t c = 0; c < PP_NCCL_BYTES; c++)
 		if (!next || c == (unsigned char)next)
 			set_add(&f->behind[c], i);
@@ -156,6 +177,11 @@ void pp_nccl_formats_init(struct pp_nccl_formats *f)
 				if (may_begin(pattern, (char)c))
 					set_add(&f->begins[level][c], i);
 		}
+		for (size_t c = 0; c < PP_NCCL_BYTES; c++)
+			if (may_go_on(pattern, (char)c))
+				set_add(&f->second_is[c], i);
+		if (i && (*pattern == '*') == (*FORMATS[i - 1].pattern == '*'))
+			f->alike[i] = (unsigned char)common(FORMATS[i - 1].pattern, pattern);
 		for (size_t n = least_len(pattern); n < PP_NCCL_LENGTHS; n++)
 			set_add(&f->fits[n], i);
 	}
@@ -179,11 +205,21 @@ static void found(struct search *s, size_t i, const struct pp_nccl_field *field)
 			s->left.bits[part] &= i / 64 < part ? 0 : (1ULL << i % 64) - 1;
 }
 
+/* Alike up to where the row before failed: @alike bytes at least. */
+static bool fails_too(const struct search *s, const char *failed, const char *pattern, size_t alike)
+{
+	size_t seen = failed ? (size_t)(s->trial.seen - failed) : 0;
+
+	return failed && (alike >= seen || !strncmp(pattern, failed, seen));
+}
+
 /* Those of @set that are left, at one place, in their order. */
 static void try_rows(struct search *s, const struct pp_nccl_format_set *set, const char *at)
 {
 	struct pp_nccl_field field[PP_NCCL_FIELDS];
+	const struct pp_nccl_formats *f = s->formats;
 	const char *failed = NULL, *pattern;
+	size_t last = PP_NCCL_FORMATS;
 	bool again;
 
 	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++) {
@@ -193,9 +229,10 @@ static void try_rows(struct search *s, const struct pp_nccl_format_set *set, con
 			size_t i = part * 64 + (size_t)__builtin_ctzll(rows);
 
 			pattern = FORMATS[i].pattern + (*FORMATS[i].pattern == '*');
-			/* alike up to where the row before failed: so does this one */
-			if (failed && !strncmp(pattern, failed, (size_t)(s->trial.seen - failed)))
+			if (fails_too(s, failed, pattern, i == last + 1 ? f->alike[i] : 0)) {
+				last = i;
 				continue;
+			}
 			/* alike up to the text that was looked for last: on from there */
 			again = failed && s->trial.mark &&
 				!strncmp(pattern, failed, (size_t)(s->trial.mark + 2 - failed));
@@ -205,14 +242,18 @@ static void try_rows(struct search *s, const struct pp_nccl_format_set *set, con
 				return;
 			}
 			failed = pattern;
+			last = i;
 			if (s->trial.never)
 				s->left.bits[part] &= ~(1ULL << i % 64);
 		}
 	}
 }
 
-/* A head stands at @at: the rows that have it and go on as the text does. */
-static void try_head(struct search *s, size_t h, const char *at)
+/*
+ * A head stands at @at: the rows that have it and go on as the text does. False when no row with a
+ * head can be the first one any more.
+ */
+static bool try_head(struct search *s, size_t h, const char *at)
 {
 	const struct pp_nccl_formats *f = s->formats;
 	const char *next = at + f->heads[h].len;
@@ -226,8 +267,12 @@ static void try_head(struct search *s, size_t h, const char *at)
 	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++)
 		rows.bits[part] =
 			f->with_head[h].bits[part] & f->behind[c].bits[part] & s->left.bits[part];
-	if (!is_empty(&rows))
-		try_rows(s, &rows, at);
+	if (is_empty(&rows))
+		return true;
+	try_rows(s, &rows, at);
+	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++)
+		rows.bits[part] = s->left.bits[part] & f->floating.bits[part];
+	return !is_empty(&rows);
 }
 
 /* Two bytes are the same already; the others are few, and mostly unlike. */
@@ -246,7 +291,7 @@ static bool stands_at(struct pp_nccl_span head, const char *at, const char *end)
 static void try_heads(struct search *s, const struct pp_nccl_line *line)
 {
 	const struct pp_nccl_formats *f = s->formats;
-	const uint32_t *first = f->first[line->level];
+	const uint32_t *first = f->head_first[line->level];
 	const char *end = s->trial.end;
 
 	for (const char *at = line->message.at; at + 1 < end; at++) {
@@ -254,11 +299,11 @@ static void try_heads(struct search *s, const struct pp_nccl_line *line)
 
 		if (!heads)
 			continue;
-		for (heads &= f->second[(unsigned char)at[1]]; heads; heads &= heads - 1) {
+		for (heads &= f->head_second[(unsigned char)at[1]]; heads; heads &= heads - 1) {
 			size_t h = (size_t)__builtin_ctz(heads);
 
-			if (stands_at(f->heads[h], at, end))
-				try_head(s, h, at);
+			if (stands_at(f->heads[h], at, end) && !try_head(s, h, at))
+				return;
 		}
 	}
 }
@@ -273,13 +318,15 @@ static size_t find_format(const struct pp_nccl_formats *f, const struct pp_nccl_
 			   .best = PP_ARRAY_LEN(FORMATS),
 			   .field = field};
 	size_t len = m.len < PP_NCCL_LENGTHS ? m.len : PP_NCCL_LENGTHS - 1;
+	unsigned char second = m.len > 1 ? (unsigned char)m.at[1] : 0;
 	struct pp_nccl_format_set anchored, floating;
 
+	second = second < PP_NCCL_BYTES ? second : 0;
 	if (!m.len || (unsigned char)*m.at >= PP_NCCL_BYTES)
 		return s.best;
 	for (size_t part = 0; part < PP_NCCL_SET_WORDS; part++) {
 		s.left.bits[part] = f->begins[line->level][(unsigned char)*m.at].bits[part] &
-				    f->fits[len].bits[part];
+				    f->second_is[second].bits[part] & f->fits[len].bits[part];
 		anchored.bits[part] = s.left.bits[part] & ~f->floating.bits[part];
 	}
 	if (!is_empty(&anchored))

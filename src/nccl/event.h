@@ -96,14 +96,16 @@ struct pp_nccl_format_set {
  */
 struct pp_nccl_formats {
 	struct pp_nccl_format_set begins[PP_NCCL_LEVELS][PP_NCCL_BYTES]; /* by the first byte */
+	struct pp_nccl_format_set second_is[PP_NCCL_BYTES];		 /* by the second one */
 	struct pp_nccl_format_set
-		fits[PP_NCCL_LENGTHS]; /* a text of so many bytes; last: or more */
+		fits[PP_NCCL_LENGTHS];	      /* a text of so many bytes; last: or more */
+	unsigned char alike[PP_NCCL_FORMATS]; /* bytes that a row shares with the one before */
 	struct pp_nccl_format_set floating;
 	struct pp_nccl_span heads[PP_NCCL_HEADS];
 	size_t n_heads;
 	struct pp_nccl_format_set with_head[PP_NCCL_HEADS];
 	/* by a byte: heads of a level that have it first, heads that have it second */
-	uint32_t first[PP_NCCL_LEVELS][256], second[256];
+	uint32_t head_first[PP_NCCL_LEVELS][256], head_second[256];
 	/* rows that it may follow after the head */
 	struct pp_nccl_format_set behind[PP_NCCL_BYTES];
 };

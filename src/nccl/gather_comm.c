@@ -90,6 +90,7 @@ static uint32_t member_of(struct pp_nccl_said *s, uint64_t pointer, uint64_t ran
 	p->member = i;
 	if (i == PP_NCCL_NONE)
 		return i;
+	job->changes++;
 	m = member_at(job, i);
 	m->rank = (uint32_t)rank;
 	m->n_ranks = (uint32_t)n_ranks;
@@ -176,6 +177,7 @@ void pp_nccl_gather_member(struct pp_nccl_said *s)
 		break;
 	case PP_NCCL_COMM_DESTROY:
 	case PP_NCCL_COMM_ABORT:
+		s->job->changes++;
 		process_at(s)->living -= !m->over;
 		m->over = true;
 		break;
@@ -249,20 +251,17 @@ void pp_nccl_gather_rings(struct pp_nccl_said *s)
 }
 
 /*
- * Whose connection is it? The line names ranks, not the communicator. The newest living
- * communicator of the process with that rank; more than one makes the answer a guess.
+ * The newest living communicator of the process with that rank; more than one makes the answer a
+ * guess. @o: its process and rank are set, and peers of which the answer is asked.
  */
-uint32_t pp_nccl_gather_owner(struct pp_nccl_said *s, const struct pp_nccl_channel *c,
-			      bool *ret_ambiguous)
+static void find_owner(const struct pp_nccl_said *s, uint32_t peer, struct pp_nccl_owner *o)
 {
-	uint32_t owner = pp_nccl_channel_owner(c), found = PP_NCCL_NONE, living = 0;
+	uint32_t found = PP_NCCL_NONE, living = 0, looked = 0, i;
 	uint32_t left = process_at(s)->living; /* further on in the chain */
-	uint32_t peer = c->from > c->to ? c->from : c->to, looked = 0, i;
 	const struct pp_nccl_member *m;
 
-	*ret_ambiguous = false;
-	if (!(process_at(s)->ranks & rank_bit(owner)))
-		return PP_NCCL_NONE;
+	o->from = 0;
+	o->to = UINT32_MAX;
 	for (i = process_at(s)->members; i && looked < MAX_LOOKED; i = m->previous, looked++) {
 		if (!left && found != PP_NCCL_NONE)
 			i = 0; /* dead ones behind the newest one that fits change nothing */
@@ -270,12 +269,39 @@ uint32_t pp_nccl_gather_owner(struct pp_nccl_said *s, const struct pp_nccl_chann
 			break;
 		m = member_at(s->job, i - 1);
 		left -= !m->over;
-		if (m->rank != owner || peer >= m->n_ranks)
+		if (m->rank != o->rank)
 			continue;
+		if (peer >= m->n_ranks) {
+			o->from = m->n_ranks > o->from ? m->n_ranks : o->from;
+			continue;
+		}
+		o->to = m->n_ranks < o->to ? m->n_ranks : o->to;
 		if (found == PP_NCCL_NONE || (!living && !m->over))
 			found = i - 1;
 		living += !m->over;
 	}
-	*ret_ambiguous = living > 1 || i;
-	return found;
+	o->member = found;
+	o->ambiguous = living > 1 || i;
+}
+
+/* Whose connection is it? The line names ranks, not the communicator. */
+uint32_t pp_nccl_gather_owner(struct pp_nccl_said *s, const struct pp_nccl_channel *c,
+			      bool *ret_ambiguous)
+{
+	uint32_t rank = pp_nccl_channel_owner(c), peer = c->from > c->to ? c->from : c->to;
+	uint64_t changes = s->job->changes;
+	struct pp_nccl_owner *o;
+
+	*ret_ambiguous = false;
+	if (!(process_at(s)->ranks & rank_bit(rank)))
+		return PP_NCCL_NONE;
+	o = &s->job->owners[mix(s->process, rank) % PP_NCCL_OWNERS];
+	if (o->changes != changes || o->process != s->process || o->rank != rank ||
+	    peer < o->from || peer >= o->to) {
+		*o = (struct pp_nccl_owner){
+			.changes = changes, .process = s->process, .rank = rank};
+		find_owner(s, peer, o);
+	}
+	*ret_ambiguous = o->ambiguous;
+	return o->member;
 }

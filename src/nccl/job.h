@@ -22,6 +22,7 @@ enum {
 	PP_NCCL_MAX_ERRORS = 1024,
 	PP_NCCL_MAX_FLUSHES = 256, /* of the errors; the root must find room */
 	PP_NCCL_MAX_VERSIONS = 16,
+	PP_NCCL_OWNERS = 256,
 	PP_NCCL_MAX_CHANNELS = 64, /* the library's own bound */
 };
 
@@ -182,6 +183,14 @@ struct pp_nccl_protocols { /* largest message by the protocol that carried it */
 	uint64_t ll_bytes, other_bytes;
 };
 
+struct pp_nccl_owner { /* whose a connection of this rank is, until a communicator changes */
+	uint64_t changes;
+	uint32_t process, rank;
+	uint32_t from, to; /* the answer holds for peers from ... below to */
+	uint32_t member;
+	bool ambiguous;
+};
+
 struct pp_nccl_job {
 	struct pp_nccl_formats formats;
 	struct pp_nccl_table files, names, processes, numbers, pointers, members, threads, ends,
@@ -197,7 +206,9 @@ struct pp_nccl_job {
 	/* lines of NCCL; those longer than the bound; last ones of a file that lack their end */
 	uint64_t lines, cut, unfinished;
 	uint32_t flushes;
-	uint32_t file; /* that is being read */
+	uint32_t file;				     /* that is being read */
+	uint64_t changes;			     /* of communicators: 0 none yet */
+	struct pp_nccl_owner owners[PP_NCCL_OWNERS]; /* by hash */
 	uint32_t last_number;
 	uint32_t last_name, last_process; /* that were asked for: no search for them again */
 	uint32_t last_end; /* index + 1 of the end whose line was read last, at last_end_at */
