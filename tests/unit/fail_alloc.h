@@ -3,9 +3,9 @@
  * Makes one allocation fail, and counts what was not freed: for tests that try a function with
  * its first allocation failing, then its second, until it succeeds.
  *
- * Works by the linker: malloc, calloc, realloc, strdup, strndup and free of everything linked
- * into the test come here (see fail_alloc_args in meson.build). What libc allocates by itself
- * (fopen, asprintf) does not.
+ * Works by the linker: malloc, calloc, realloc, aligned_alloc, strdup, strndup and free of
+ * everything linked into the test come here (see fail_alloc_args in meson.build). What libc
+ * allocates by itself (fopen, asprintf) does not.
  */
 #ifndef PP_TESTS_FAIL_ALLOC_H
 #define PP_TESTS_FAIL_ALLOC_H
