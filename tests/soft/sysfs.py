@@ -42,8 +42,11 @@ def pair(folder, port, *argv, config=CONFIG):
     options = ["-p", str(port), "-d", "lo", "-F"]
     with subprocess.Popen(soft(folder, *argv, *options, config=config), stdout=subprocess.DEVNULL) as server:
         time.sleep(0.5)
-        done = run(*soft(folder, *argv, *options, "127.0.0.1", config=config))
-        server.wait(LIMIT_S)
+        try:
+            done = run(*soft(folder, *argv, *options, "127.0.0.1", config=config))
+            server.wait(LIMIT_S)
+        finally:
+            server.kill()
     expect(done.returncode == 0 and server.returncode == 0, argv, done.stdout, done.stderr)
 
 
@@ -140,6 +143,24 @@ def beside(tmp):
     expect(run(*soft(folder, "true", config=two, options=options)).returncode == 0, "the same command again")
 
 
+def port_down(tmp):
+    """What a fault does to a running program is seen in the files, and in the node's facts."""
+    folder = tmp / "down"
+    with subprocess.Popen(soft(folder, "ib_write_bw", "-p", "18605", "-d", "lo"), stdout=subprocess.DEVNULL) as server:
+        try:
+            time.sleep(0.7)
+            for value, state, physical in (("down", "DOWN", "Disabled"), ("up", "ACTIVE", "LinkUp")):
+                done = run(PEERPATH, "soft", "fault", "set", f"port={value}", "--pid", str(server.pid))
+                expect(done.returncode == 0, done)
+                time.sleep(0.5)
+                seen = facts("--replay", str(folder))
+                expect(seen["port.state"]["value"] == state and seen["port.physical_state"]["value"] == physical,
+                       seen)
+                expect(counter(folder, "link_downed") == 1, "link_downed", counter(folder, "link_downed"))
+        finally:
+            server.kill()
+
+
 def refusals(tmp):
     (tmp / "other").mkdir()
     folder = tmp / "made"
@@ -171,7 +192,7 @@ def full_disk(tmp):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp:
-        for test in (counters_of, node_facts, readers, beside, refusals, full_disk):
+        for test in (counters_of, node_facts, readers, beside, port_down, refusals, full_disk):
             test(pathlib.Path(tmp))
     for failure in failures:
         print("FAILED:", failure)

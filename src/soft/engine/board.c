@@ -21,6 +21,7 @@ struct soft_board {
 	int rows, port;			   /* descriptors: the rows; ports/1 */
 	unsigned int slot;		   /* which of the rows is ours */
 	pp_ns written;			   /* when text was written last */
+	bool down;			   /* the port's state as written last */
 	bool behind;			   /* the row is written, the text is not */
 	uint64_t base[SOFT_COUNTERS_MAX];  /* of the slot's earlier owners */
 	uint64_t own[SOFT_COUNTERS_MAX];   /* of this process, as last written */
@@ -69,24 +70,41 @@ void soft_board_close(struct soft_board *b)
 	free(b);
 }
 
-/* A folder that became unwritable is no reason to disturb the traffic: the text stays behind. */
-static void write_text(const struct soft_board *b, size_t i, uint64_t value)
+/*
+ * One write that is never shorter than what was there leaves no reader half a text. A folder that
+ * became unwritable is no reason to disturb the traffic: the text stays behind.
+ */
+static void write_text(const struct soft_board *b, const char *path, const char *text)
 {
-	const struct soft_counter *c = soft_counter_at(i);
-	char path[128], text[24];
-	int fd, n;
+	int fd = openat(b->port, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	(void)snprintf(path, sizeof(path), "%s/%s", soft_counter_dirs[c->dir], c->name);
-	fd = openat(b->port, path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return;
-	/* Never shorter than before: one write leaves no reader half a number. */
-	n = snprintf(text, sizeof(text), "%llu\n", (unsigned long long)value);
-	if (pwrite(fd, text, (size_t)n, 0) < 0) {
+	if (pwrite(fd, text, strlen(text), 0) < 0) {
 		close(fd);
 		return;
 	}
 	close(fd);
+}
+
+static void write_value(const struct soft_board *b, size_t i, uint64_t value)
+{
+	const struct soft_counter *c = soft_counter_at(i);
+	char path[128], text[24];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", soft_counter_dirs[c->dir], c->name);
+	(void)snprintf(text, sizeof(text), "%llu\n", (unsigned long long)value);
+	write_text(b, path, text);
+}
+
+/* As the kernel says it; blanks where a text is shorter than the other, which readers trim. */
+static void write_state(struct soft_board *b, bool down)
+{
+	if (down == b->down)
+		return;
+	b->down = down;
+	write_text(b, "state", down ? "1: DOWN  \n" : "4: ACTIVE\n");
+	write_text(b, "phys_state", down ? "3: Disabled\n" : "5: LinkUp  \n");
 }
 
 static int sum_rows(const struct soft_board *b, uint64_t sum[SOFT_COUNTERS_MAX])
@@ -120,7 +138,7 @@ static bool write_sums(struct soft_board *b, bool at_once)
 	if (!sum_rows(b, sum)) {
 		for (size_t i = 0; i < soft_counter_count(); i++)
 			if (sum[i] != b->shown[i])
-				write_text(b, i, sum[i]);
+				write_value(b, i, sum[i]);
 		memcpy(b->shown, sum, sizeof(b->shown));
 	}
 	(void)flock(b->rows, LOCK_UN);
@@ -132,6 +150,7 @@ pp_ns soft_board_write(struct soft_board *b, const struct soft_wire *wire, pp_ns
 	uint64_t own[SOFT_COUNTERS_MAX] = {0}, row[SOFT_COUNTERS_MAX];
 
 	soft_counter_read(wire, own);
+	write_state(b, soft_wire_fault(wire)->port_down);
 	if (!b->behind && !memcmp(own, b->own, sizeof(own)))
 		return 0;
 	if (!at_once && now - b->written < SOFT_BOARD_EVERY)

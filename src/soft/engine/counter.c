@@ -7,7 +7,7 @@
 #include "base/banned.h"
 
 /* Which struct a value lies in. */
-enum source { NEVER, QUEUE_PAIRS, LINK, DROPS };
+enum source { NEVER, QUEUE_PAIRS, LINK, DROPS, FAULT };
 
 struct row {
 	struct soft_counter counter;
@@ -51,6 +51,7 @@ static const struct row rows[] = {
 	HW("rx_icrc_encapsulated", DROPS, soft_drops, icrc),
 	HW("rx_read_requests", QUEUE_PAIRS, soft_counters, rx_read_requests),
 	HW("rx_write_requests", QUEUE_PAIRS, soft_counters, rx_write_requests),
+	PORT("link_downed", FAULT, 1, soft_fault, port_downs),
 	PORT("port_rcv_data", LINK, WORD, soft_link_stats, received_bytes),
 	PORT("port_rcv_errors", DROPS, 1, soft_drops, malformed),
 	PORT("port_rcv_packets", LINK, 1, soft_link_stats, received_packets),
@@ -61,7 +62,6 @@ static const struct row rows[] = {
 	PORT("unicast_xmit_packets", LINK, 1, soft_link_stats, sent_packets),
 	ZERO("VL15_dropped"),
 	ZERO("excessive_buffer_overrun_errors"),
-	ZERO("link_downed"),
 	ZERO("link_error_recovery"),
 	ZERO("local_link_integrity_errors"),
 	ZERO("multicast_rcv_packets"),
@@ -91,7 +91,7 @@ const struct soft_counter *soft_counter_at(size_t index)
 void soft_counter_read(const struct soft_wire *wire, uint64_t ret[SOFT_COUNTERS_MAX])
 {
 	const void *const from[] = {NULL, soft_wire_counters(wire), soft_wire_stats(wire),
-				    soft_wire_drops(wire)};
+				    soft_wire_drops(wire), soft_wire_fault(wire)};
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(rows); i++) {
 		const struct row *r = &rows[i];

@@ -69,6 +69,7 @@ void soft_fault_clear(struct soft_fault *f)
 
 void soft_fault_set_port(struct soft_fault *f, bool down)
 {
+	f->port_downs += down && !f->port_down;
 	f->port_down = down;
 	look(f);
 }

@@ -36,6 +36,7 @@ struct soft_fault {
 	bool port_down;
 	struct soft_gid dead[SOFT_FAULT_DEAD_MAX]; /* addresses of ours that were taken away */
 	unsigned int num_dead;
+	uint64_t port_downs; /* how often the port went down */
 	uint64_t packets, lost, duplicated, reordered, corrupted, marked, delayed, cut;
 	uint64_t logged, hash; /* entries so far, and a sum of all of them (FNV-1a) */
 	struct soft_fault_entry log[SOFT_FAULT_LOG]; /* a ring */
