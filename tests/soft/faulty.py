@@ -10,8 +10,10 @@ Parts: calls (descriptions: one program or the client of a pair), running (peerp
 """
 import json
 import os
+import random
 import re
 import select
+import socket
 import subprocess
 import sys
 import time
@@ -327,6 +329,43 @@ def registration_fails_later():
         expect(results[0][0] == 0 and results[1][0] == 0, results)
 
 
+def strangers_at_the_socket():
+    """Who says nothing, too much, or nonsense to a process learns nothing and changes nothing."""
+    with Program(["ibv_asyncwatch", "-d", "soft0"]) as watch:
+        watch.wait_for("async event FD")
+
+        def call(message):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+                s.connect("\0peerpath-soft.0.show")
+                s.settimeout(WAIT_S)
+                s.sendall(message)
+                try:
+                    byte, fds, _, _ = socket.recv_fds(s, 1, 1)
+                except ConnectionResetError:
+                    return None
+                if not fds:
+                    return None
+                with os.fdopen(fds[0]) as f:
+                    f.seek(0)
+                    return json.load(f)
+
+        chance = random.Random(3)
+        for message in (b"fault", b"fault *", b"fault * los=1%", b"\0", b"show ", b"fault * port=down\n", b"x" * 4096,
+                        b"fault " + b"*" * 3000, *(chance.randbytes(chance.randrange(1, 200)) for _ in range(50))):
+            said = call(message)
+            expect(said is None or (said["error"] and not said["changed"]), message, said)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+            silent.connect("\0peerpath-soft.0.show")
+            expect(watch.process.pid in devices(), "a silent caller keeps others out")
+        for _ in range(20):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as gone:
+                gone.connect("\0peerpath-soft.0.show")
+        said = call(b"fault * port=down")
+        expect(said["error"] is None and said["changed"] == ["soft0"], said)
+        watch.wait_for("IBV_EVENT_PORT_ERR")
+        expect(watch.text.count("event_type") == 1, watch.text)
+
+
 def congestion():
     """Marks at the receiver, a notification at the sender: np_* and rp_* as a NIC counts them."""
     with Pair(BW, 4) as pair_:
@@ -408,7 +447,7 @@ def running():
             ("a port goes down for a moment", port_down_for_a_moment), ("half a partition", half_a_partition),
             ("queue pairs break", queue_pairs_break), ("the device goes", device_goes),
             ("what is set, listed, refused, cleared", registration_fails_later),
-            ("congestion", congestion), ("exactly the next acknowledge", next_acknowledge),
+            ("strangers at the socket", strangers_at_the_socket), ("congestion", congestion), ("exactly the next acknowledge", next_acknowledge),
             ("late packets", late, "delay"), ("late completions", late, "cq_delay"), ("a queue overflows", overflow)]
 
 

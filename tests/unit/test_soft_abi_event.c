@@ -48,6 +48,34 @@ static void test_order_and_poll(void **state)
 	soft_events_unref(e);
 }
 
+/* A client that reads its descriptor by itself, as it may: nobody waits for what it took. */
+static void test_client_reads(void **state)
+{
+	struct soft_event_source a = {.element = "a"}, b = {.element = "b"}, *got;
+	struct soft_events *e;
+	unsigned int type;
+	uint64_t taken;
+	int fd;
+
+	(void)state;
+	(void)alarm(30);
+	assert_int_equal(soft_events_new(&e, &fd), 0);
+	soft_events_raise(e, &a, 1);
+	soft_events_raise(e, &b, 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(read(fd, &taken, sizeof(taken)), sizeof(taken));
+	assert_int_equal(readable(fd), 0);
+	assert_int_equal(soft_events_get(e, &got, &type), 0);
+	assert_ptr_equal(got, &a);
+	assert_int_equal(soft_events_forget(e, &b), 0);
+	soft_events_raise(e, &a, 3);
+	assert_int_equal(soft_events_get(e, &got, &type), 0);
+	assert_int_equal(type, 3);
+	close(fd);
+	soft_events_unref(e);
+	(void)alarm(0);
+}
+
 static void test_nonblocking(void **state)
 {
 	struct soft_event_source a = {0}, *got;
@@ -152,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_and_poll),
+		cmocka_unit_test(test_client_reads),
 		cmocka_unit_test(test_nonblocking),
 		cmocka_unit_test(test_forget),
 		cmocka_unit_test(test_bounded),

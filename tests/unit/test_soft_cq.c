@@ -211,6 +211,68 @@ static void solicited_long_ago(void **state)
 	soft_cq_done(&cq);
 }
 
+/* A fault: nothing is seen nor told of before its time, then all in its order. */
+static void late_ones(void **state)
+{
+	struct soft_cq_late late = {.delay = 50 * PP_MILLISECOND};
+	struct soft_cqe got[8];
+	struct soft_cq cq, other;
+	pp_ns before = pp_clock_monotonic(), due;
+
+	(void)state;
+	open_cq(&cq, 8);
+	open_cq(&other, 8);
+	cq.late = other.late = &late;
+	assert_false(soft_cq_arm(&cq, false));
+	assert_true(push(&cq, 1, 7, false, 0) && push(&other, 2, 8, false, 0) &&
+		    push(&cq, 3, 7, false, 0) && push(&cq, 4, 9, false, 0));
+	assert_int_equal(soft_cq_pop(&cq, got, 8), 0);
+	assert_int_equal(notified, 0);
+	due = soft_cq_late_release(&late, before + 50 * PP_MILLISECOND - 1);
+	assert_true(due >= before + 50 * PP_MILLISECOND);
+	assert_true(soft_cq_empty(&cq) && soft_cq_empty(&other));
+	/* A queue pair that goes takes its own along. */
+	soft_cq_forget(&cq, 9);
+	assert_int_equal(soft_cq_late_release(&late, INT64_MAX), 0);
+	assert_int_equal(notified, 1);
+	assert_int_equal(soft_cq_pop(&cq, got, 8), 2);
+	assert_true(got[0].wr_id == 1 && got[1].wr_id == 3);
+	assert_int_equal(soft_cq_pop(&other, got, 8), 1);
+	/* With the fault over they come at once. */
+	late.delay = 0;
+	assert_true(push(&cq, 5, 7, false, 0));
+	assert_int_equal(soft_cq_pop(&cq, got, 8), 1);
+	late.delay = 1;
+	assert_true(push(&cq, 6, 7, false, 0));
+	soft_cq_late_drop(&late);
+	assert_int_equal(soft_cq_late_release(&late, INT64_MAX), 0);
+	soft_cq_done(&cq);
+	soft_cq_done(&other);
+}
+
+/* A fault: less room than was asked for; and back. */
+static void less_room(void **state)
+{
+	struct soft_cqe got[8];
+	struct soft_cq cq;
+
+	(void)state;
+	open_cq(&cq, 6);
+	soft_cq_set_room(&cq, 2);
+	assert_true(push(&cq, 1, 7, false, 0) && push(&cq, 2, 7, false, 0));
+	assert_false(push(&cq, 3, 7, false, 0));
+	assert_int_equal(overflowed, 1);
+	assert_int_equal(soft_cq_pop(&cq, got, 8), 2);
+	soft_cq_set_room(&cq, 0);
+	for (uint64_t i = 0; i < 6; i++)
+		assert_true(push(&cq, i, 7, false, 0));
+	assert_false(push(&cq, 6, 7, false, 0));
+	soft_cq_set_room(&cq, 100); /* never more than there is */
+	assert_false(push(&cq, 6, 7, false, 0));
+	assert_int_equal(soft_cq_pop(&cq, got, 8), 6);
+	soft_cq_done(&cq);
+}
+
 static void forgetting(void **state)
 {
 	struct soft_cq cq;
@@ -395,6 +457,8 @@ int main(void)
 		cmocka_unit_test(arming_twice),
 		cmocka_unit_test(one_for_one),
 		cmocka_unit_test(solicited_long_ago),
+		cmocka_unit_test(late_ones),
+		cmocka_unit_test(less_room),
 		cmocka_unit_test(forgetting),
 		cmocka_unit_test(forgetting_while_polled),
 		cmocka_unit_test(two_threads),

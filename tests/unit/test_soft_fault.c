@@ -297,6 +297,182 @@ static void test_same_seed_same_wire(void **state)
 	assert_true(with_times(&a, 0) > 0);
 }
 
+static void set(struct soft_fault *fault, const char *text)
+{
+	struct soft_fault_spec spec;
+	struct pp_error err = {0};
+
+	if (soft_fault_spec_parse(text, &spec, &err) || soft_fault_apply(fault, &spec, &err))
+		fail_msg("%s: %s", text, err.text);
+}
+
+static struct soft_fault_fate draw(struct soft_fault *fault, uint8_t opcode, uint8_t syndrome,
+				   uint32_t psn)
+{
+	struct soft_fault_packet p = {&nobody, &nobody, psn, opcode, syndrome};
+
+	return soft_fault_draw(fault, &p);
+}
+
+/* The second acknowledge, the third packet of any kind, and nothing else; it is written down. */
+static void test_named_packets(void **state)
+{
+	struct soft_fault_plan plan = {0};
+	struct soft_fault f;
+
+	soft_fault_init(&f, &plan);
+	set(&f, "loss=ack@2");
+	set(&f, "duplicate=@3");
+	assert_false(draw(&f, SOFT_ACKNOWLEDGE, 0x1f, 1).lost);
+	assert_false(draw(&f, SOFT_ACKNOWLEDGE, 0x60, 2).lost); /* a NAK */
+	assert_true(draw(&f, SOFT_SEND_ONLY, 0, 3).duplicated);
+	assert_true(draw(&f, SOFT_ACKNOWLEDGE, 0x1f, 4).lost);
+	assert_false(draw(&f, SOFT_ACKNOWLEDGE, 0x1f, 5).lost);
+	assert_int_equal(f.logged, 2);
+	assert_true(f.log[0].packet == 3 && f.log[0].noun == SOFT_FAULT_DUPLICATE);
+	assert_true(f.log[1].packet == 4 && f.log[1].psn == 4 && f.log[1].opcode == 0x11 &&
+		    f.log[1].noun == SOFT_FAULT_LOSS);
+	assert_int_equal(f.set.rules[0].seen, 3);
+	assert_int_equal(f.set.rules[0].fired, 1);
+	set(&f, "loss=off");
+	set(&f, "duplicate=off");
+	assert_false(soft_fault_active(&f));
+}
+
+static void test_replay(void **state)
+{
+	static const char *const faults[] = {"loss=2%", "reorder=write|send@5%", "corrupt=ack@3%",
+					     "delay=1ms~1ms@10%", "ecn=1%"};
+	uint64_t hashes[4];
+	struct soft_fault_plan plan = {.seed = 99};
+	struct soft_fault f;
+
+	soft_fault_init(&f, &plan);
+	for (unsigned int i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		set(&f, faults[i]);
+	for (unsigned int k = 0; k < 4; k++) {
+		set(&f, k == 2 ? "seed=100" : "seed=99");
+		assert_int_equal(f.logged, 0);
+		for (unsigned int i = 0; i < 5000; i++)
+			(void)draw(&f, (uint8_t)(i % 3 ? SOFT_WRITE_MIDDLE : SOFT_ACKNOWLEDGE), 0,
+				   i);
+		assert_in_range(f.logged, 100, 5000);
+		hashes[k] = f.hash;
+	}
+	assert_true(hashes[0] == hashes[1] && hashes[0] == hashes[3]);
+	assert_true(hashes[0] != hashes[2]);
+}
+
+static void test_partitions(void **state)
+{
+	struct soft_gid a = net_ipv4(10, 9, 0, 1), b = net_ipv4(10, 9, 0, 2),
+			c = net_ipv4(10, 9, 0, 3);
+	struct soft_fault_packet to_b = {&a, &b, 0, SOFT_SEND_ONLY, 0};
+	struct soft_fault_packet to_c = {&a, &c, 0, SOFT_SEND_ONLY, 0};
+	struct soft_fault_plan plan = {0};
+	struct soft_fault f;
+
+	soft_fault_init(&f, &plan);
+	set(&f, "partition_out=10.9.0.2");
+	assert_true(soft_fault_draw(&f, &to_b).lost && !soft_fault_draw(&f, &to_c).lost);
+	assert_false(soft_fault_refuses(&f, &b, &a));
+	set(&f, "partition_in=10.9.0.3");
+	assert_true(soft_fault_refuses(&f, &c, &a) && !soft_fault_refuses(&f, &b, &a));
+	assert_false(soft_fault_draw(&f, &to_c).lost);
+	set(&f, "partition=all");
+	assert_true(soft_fault_refuses(&f, &b, &a) && soft_fault_draw(&f, &to_c).lost);
+	soft_fault_clear(&f);
+	assert_false(soft_fault_active(&f));
+	soft_fault_set_dead(&f, &a, true);
+	assert_true(soft_fault_draw(&f, &to_b).lost && soft_fault_refuses(&f, &b, &a));
+	assert_false(soft_fault_refuses(&f, &b, &c));
+	soft_fault_set_dead(&f, &a, false);
+	soft_fault_set_port(&f, true);
+	assert_true(soft_fault_draw(&f, &to_b).lost && soft_fault_refuses(&f, &b, &c));
+	soft_fault_set_port(&f, false);
+	assert_false(soft_fault_active(&f));
+}
+
+static void give(struct soft_link *link, const struct soft_path *path, uint32_t psn)
+{
+	struct soft_packet packet = {
+		.opcode = SOFT_SEND_ONLY, .pkey = 0xffff, .dest_qp = 1 << 16, .psn = psn};
+
+	soft_link_send(link, path, &packet, NULL, 0);
+}
+
+/* Nothing arrives before its time, all does after it, in its order; and what is under way when the
+ * fault ends arrives at once. */
+static void test_delays(void **state)
+{
+	const pp_ns delay = 30 * PP_MILLISECOND;
+	struct soft_fault_plan plan = {.seed = 5};
+	struct soft_link *sender, *receiver;
+	static struct seen seen;
+	struct soft_fault fault;
+	struct soft_path path;
+	pp_ns began, due;
+
+	memset(&seen, 0, sizeof(seen));
+	soft_fault_init(&fault, &plan);
+	set(&fault, "delay=30ms~10ms");
+	sender = open_link(0, &fault);
+	receiver = open_link(1, NULL);
+	assert_int_equal(soft_link_path(sender, &lo, &lo, 1, &path), 0);
+	began = pp_clock_monotonic();
+	for (uint32_t psn = 0; psn < 40; psn++)
+		give(sender, &path, psn);
+	due = soft_link_flush(sender);
+	assert_true(due >= began + delay);
+	while ((due = soft_link_flush(sender)) != 0) {
+		(void)soft_link_receive(receiver, SIZE_MAX, see, &seen);
+		assert_true(!seen.packets || pp_clock_monotonic() >= began + delay);
+		(void)poll(NULL, 0, 1);
+	}
+	for (uint32_t psn = 40; psn < 50; psn++)
+		give(sender, &path, psn);
+	soft_fault_clear(&fault);
+	assert_int_equal(soft_link_set_fault(sender, &fault), 0);
+	assert_true(soft_link_flush(sender) == 0);
+	for (int i = 0; i < WAIT_MS && seen.packets < 50; i++) {
+		(void)soft_link_receive(receiver, SIZE_MAX, see, &seen);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(seen.packets, 50);
+	assert_int_equal(seen.backwards, 0);
+	assert_int_equal(fault.delayed, 50);
+	soft_link_close(sender);
+	soft_link_close(receiver);
+}
+
+/* A queue before a slow wire holds so much, and no more. */
+static void test_bandwidth(void **state)
+{
+	struct soft_fault_plan plan = {0};
+	struct soft_link *sender;
+	struct soft_fault fault;
+	struct soft_path path;
+	uint8_t payload[4000] = {0};
+	struct soft_packet packet = {.opcode = SOFT_SEND_ONLY,
+				     .pkey = 0xffff,
+				     .dest_qp = 1 << 16,
+				     .payload_bytes = sizeof(payload)};
+	struct iovec piece = {payload, sizeof(payload)};
+	pp_ns due;
+
+	soft_fault_init(&fault, &plan);
+	set(&fault, "bandwidth=1M");
+	sender = open_link(0, &fault);
+	assert_int_equal(soft_link_path(sender, &lo, &lo, 1, &path), 0);
+	for (int i = 0; i < 200; i++)
+		soft_link_send(sender, &path, &packet, &piece, 1);
+	/* 256 KiB of 4 KiB packets wait, 4058 bytes each with all around them. */
+	assert_in_range(fault.lost, 200 - 66, 200 - 64);
+	due = soft_link_flush(sender);
+	assert_true(due > 0);
+	soft_link_close(sender); /* with all that waits */
+}
+
 static void test_sound_wire(void **state)
 {
 	struct soft_fault_plan plan = {.seed = 3};
@@ -321,6 +497,11 @@ int main(void)
 		cmocka_unit_test(test_corruption),
 		cmocka_unit_test(test_reordering),
 		cmocka_unit_test(test_same_seed_same_wire),
+		cmocka_unit_test(test_named_packets),
+		cmocka_unit_test(test_replay),
+		cmocka_unit_test(test_partitions),
+		cmocka_unit_test(test_delays),
+		cmocka_unit_test(test_bandwidth),
 		cmocka_unit_test(test_sound_wire),
 	};
 

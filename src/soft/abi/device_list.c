@@ -74,8 +74,16 @@ static void fork_prepare(void)
 	pthread_mutex_lock(&lock);
 }
 
-static void fork_over(void)
+static void fork_parent(void)
 {
+	pthread_mutex_unlock(&lock);
+}
+
+/* A thread that the child has not may have been counting a fault. */
+static void fork_child(void)
+{
+	for (unsigned int i = 0; i < num_devices; i++)
+		pthread_mutex_init(&devices[i]->faults.lock, NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -84,7 +92,7 @@ static void fork_over(void)
 static void watch_forks(void)
 {
 	soft_engine_watch_forks();
-	(void)pthread_atfork(fork_prepare, fork_over, fork_over);
+	(void)pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 struct ibv_device **ibv_get_device_list(int *num)

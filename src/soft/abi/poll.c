@@ -48,11 +48,16 @@ static int pop(struct soft_cq_object *cq, int n, struct ibv_wc *wc)
 int soft_poll_cq(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
 	struct soft_cq_object *cq = soft_cq_of(ibv);
-	int got = pop(cq, n, wc);
+	struct soft_engine *engine = soft_context_of(ibv->context)->engine;
+	int got;
 
+	/* In a child of fork() a thread that it has not may hold the queue. */
+	if (soft_engine_inherited(engine))
+		return -EIO;
+	got = pop(cq, n, wc);
 	if (got || n <= 0)
 		return got;
-	soft_engine_poll(soft_context_of(ibv->context)->engine);
+	soft_engine_poll(engine);
 	return pop(cq, n, wc);
 }
 
@@ -70,6 +75,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	if (attr && attr->comp_mask)
 		return EINVAL;
+	if (soft_context_inherited(soft_context_of(ex->context)))
+		return EIO;
 	if (soft_cq_empty(&cq->queue))
 		soft_engine_poll(soft_context_of(ex->context)->engine);
 	pthread_mutex_lock(&cq->queue.consumer);
