@@ -15,12 +15,16 @@
 #include "base/parse.h"
 #include "base/banned.h"
 
-enum { PP_WAIT_S = 20 };
+enum {
+	PP_WAIT_S = 20,
+	/* rdma_rxe gives programs the kernel's own number of the flag (IB_WC_WITH_INVALIDATE). */
+	PP_KERNEL_WITH_INV = 1 << 2,
+};
 
 static bool pp_op_receives(const struct pp_op *op)
 {
 	return op->opcode == IBV_WR_SEND || op->opcode == IBV_WR_SEND_WITH_IMM ||
-	       op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	       op->opcode == IBV_WR_SEND_WITH_INV || op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 /* Where a case's bytes lie in the halves of a slot; atomics need alignment. */
@@ -129,8 +133,10 @@ static uint64_t pp_case_target(const struct pp_end *end, const struct pp_case *n
 	return end->far.memory + (uint64_t)(at - end->memory);
 }
 
-static uint32_t pp_case_key(const struct pp_end *end, const struct pp_case *now)
+static uint32_t pp_case_key(const struct pp_end *end, const struct pp_case *now, unsigned int qp)
 {
+	if (now->op->traits & PP_WINDOW)
+		return (uint32_t)end->far_window[qp];
 	if (now->op->traits & PP_BAD_KEY)
 		return (uint32_t)end->far.key ^ 0x80000000u;
 	return (uint32_t)(now->op->traits & PP_READ_ONLY ? end->far.key_read_only : end->far.key);
@@ -151,6 +157,8 @@ static int pp_case_post(struct pp_end *end, const struct pp_case *now, unsigned 
 		.imm_data = op->traits & PP_IMM ? pp_case_imm(now, qp) : 0,
 	};
 
+	if (op->traits & PP_INVALIDATE)
+		wr.invalidate_rkey = pp_case_key(end, now, qp);
 	if (!inwards && now->size <= PP_INLINE && now->number % 2)
 		wr.send_flags |= IBV_SEND_INLINE;
 	if (op->traits & PP_UD) {
@@ -159,7 +167,7 @@ static int pp_case_post(struct pp_end *end, const struct pp_case *now, unsigned 
 		wr.wr.ud.remote_qkey = PP_QKEY;
 	} else if (pp_op_atomic(op)) {
 		wr.wr.atomic.remote_addr = pp_case_target(end, now, qp);
-		wr.wr.atomic.rkey = pp_case_key(end, now);
+		wr.wr.atomic.rkey = pp_case_key(end, now, qp);
 		wr.wr.atomic.swap = pp_case_word(now, qp);
 		wr.wr.atomic.compare_add = pp_case_word(now, qp);
 		if (op->opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
@@ -167,7 +175,7 @@ static int pp_case_post(struct pp_end *end, const struct pp_case *now, unsigned 
 				pp_case_found(now, qp) ^ (op->traits & PP_MISS ? 1 : 0);
 	} else {
 		wr.wr.rdma.remote_addr = pp_case_target(end, now, qp);
-		wr.wr.rdma.rkey = pp_case_key(end, now);
+		wr.wr.rdma.rkey = pp_case_key(end, now, qp);
 	}
 	return pp_post(end, qp, &wr);
 }
@@ -208,6 +216,12 @@ static void pp_case_received(const struct pp_end *end, const struct pp_case *now
 	else if ((now->op->traits & PP_IMM) && wc->imm_data != pp_case_imm(now, qp))
 		pp_verdict_say(verdict, "qp %u: immediate %08x, not %08x", qp, ntohl(wc->imm_data),
 			       ntohl(pp_case_imm(now, qp)));
+	else if (!(wc->wc_flags & (IBV_WC_WITH_INV | PP_KERNEL_WITH_INV)) !=
+		 !(now->op->traits & PP_INVALIDATE))
+		pp_verdict_say(verdict, "qp %u: invalidate flag wrong", qp);
+	else if ((now->op->traits & PP_INVALIDATE) && wc->invalidated_rkey != end->my_window[qp])
+		pp_verdict_say(verdict, "qp %u: invalidated %08x, not %08x", qp,
+			       wc->invalidated_rkey, (uint32_t)end->my_window[qp]);
 	else if (ud && (wc->src_qp != end->far.qpn[qp] || !(wc->wc_flags & IBV_WC_GRH)))
 		pp_verdict_say(verdict, "qp %u: from QP %#x, flags %#x", qp, wc->src_qp,
 			       wc->wc_flags);

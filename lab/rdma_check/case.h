@@ -13,6 +13,9 @@ enum pp_trait {
 	PP_BAD_RANGE = 8,
 	PP_READ_ONLY = 16,
 	PP_MISS = 32, /* a compare that fails */
+	PP_UC = 64,
+	PP_WINDOW = 128,     /* by the key of a memory window of type 2 */
+	PP_INVALIDATE = 256, /* which is of no use afterwards */
 };
 
 struct pp_op {

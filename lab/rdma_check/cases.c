@@ -18,6 +18,12 @@ static const struct pp_op pp_ops[] = {
 	{"cmp_swap_miss", IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP, PP_MISS},
 	{"ud_send", IBV_WR_SEND, IBV_WC_SEND, PP_UD},
 	{"ud_send_imm", IBV_WR_SEND_WITH_IMM, IBV_WC_SEND, PP_UD | PP_IMM},
+	{"uc_write_imm", IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, PP_UC | PP_IMM},
+	{"uc_send", IBV_WR_SEND, IBV_WC_SEND, PP_UC},
+	{"uc_send_imm", IBV_WR_SEND_WITH_IMM, IBV_WC_SEND, PP_UC | PP_IMM},
+	{"window_write", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, PP_WINDOW},
+	{"window_read", IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, PP_WINDOW},
+	{"send_inv", IBV_WR_SEND_WITH_INV, IBV_WC_SEND, PP_WINDOW | PP_INVALIDATE},
 	{"bad_key_write", IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, PP_BAD_KEY},
 	{"bad_key_read", IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, PP_BAD_KEY},
 	{"bad_key_atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD, PP_BAD_KEY},
@@ -27,7 +33,7 @@ static const struct pp_op pp_ops[] = {
 	{"read_only_atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD, PP_READ_ONLY},
 };
 
-enum { PP_OPS = sizeof(pp_ops) / sizeof(pp_ops[0]) };
+enum { PP_OPS = sizeof(pp_ops) / sizeof(pp_ops[0]), PP_UNPACED = 20 };
 
 uint64_t pp_cases_op(const char *name, size_t len)
 {
@@ -71,7 +77,8 @@ static int pp_walk_case(struct pp_walk *walk, const struct pp_op *op, size_t siz
 static int pp_walk_sizes(struct pp_walk *walk, const struct pp_op *op)
 {
 	const size_t mtu = 128u << walk->end->mtu;
-	bool fixed = pp_op_atomic(op) || pp_op_refused(op), usable = true;
+	bool fixed = pp_op_atomic(op) || pp_op_refused(op) || op->traits & PP_INVALIDATE;
+	bool usable = true;
 	size_t len = fixed ? 1 : walk->plan->sizes_len;
 	int err = 0;
 
@@ -84,6 +91,14 @@ static int pp_walk_sizes(struct pp_walk *walk, const struct pp_op *op)
 			walk->count->skipped++;
 			continue;
 		}
+		/* Nobody paces a sender that hears nothing: no more than any queue on the way
+		 * holds. */
+		if ((op->traits & PP_UC) && size > PP_UNPACED * mtu) {
+			printf("skip %s %s %zu: above %d packets\n", walk->who, op->name, size,
+			       PP_UNPACED);
+			walk->count->skipped++;
+			continue;
+		}
 		err = pp_walk_case(walk, op, size, &usable);
 		if (!err && !usable && i + 1 < len) {
 			printf("BAD  %s %s: the sizes above %zu were not tried\n", walk->who,
@@ -92,6 +107,11 @@ static int pp_walk_sizes(struct pp_walk *walk, const struct pp_op *op)
 		}
 	}
 	return err;
+}
+
+static enum ibv_qp_type pp_walk_type(const struct pp_op *op)
+{
+	return op->traits & PP_UD ? IBV_QPT_UD : op->traits & PP_UC ? IBV_QPT_UC : IBV_QPT_RC;
 }
 
 int pp_cases_run(struct pp_end *end, int fd, const struct pp_plan *plan, bool requester,
@@ -107,9 +127,10 @@ int pp_cases_run(struct pp_end *end, int fd, const struct pp_plan *plan, bool re
 			if (!(plan->ops >> i & 1))
 				continue;
 			/* Every other op's sequence numbers wrap within a few packets. */
-			err = pp_end_join(end, fd,
-					  pp_ops[i].traits & PP_UD ? IBV_QPT_UD : IBV_QPT_RC,
+			err = pp_end_join(end, fd, pp_walk_type(&pp_ops[i]),
 					  i % 2 ? word & 0xffffff : 0xfffffd + (requester ? 1 : 0));
+			if (!err && pp_ops[i].traits & PP_WINDOW)
+				err = pp_windows_bind(end, fd);
 			if (!err)
 				err = pp_talk_meet(fd);
 			if (!err)

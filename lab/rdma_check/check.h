@@ -57,6 +57,8 @@ struct pp_end {
 	struct ibv_mr *mr, *mr_read_only;
 	struct ibv_qp *qp[PP_QPS_MAX];
 	struct ibv_ah *ah;
+	struct ibv_mw *window[PP_QPS_MAX]; /* over all memory, bound through each QP */
+	uint64_t my_window[PP_QPS_MAX], far_window[PP_QPS_MAX]; /* their keys */
 	unsigned char *memory;
 	size_t half, len;
 	unsigned int qps;
@@ -88,6 +90,10 @@ int pp_end_reserve(struct pp_end *end, unsigned int qps, size_t largest);
 int pp_end_join(struct pp_end *end, int fd, enum ibv_qp_type type, uint32_t psn);
 void pp_end_part(struct pp_end *end);
 void pp_end_done(struct pp_end *end);
+
+/* window.c: after pp_end_join(); bound windows on both ends, and their keys exchanged. */
+int pp_windows_bind(struct pp_end *end, int fd);
+void pp_windows_free(struct pp_end *end);
 
 /* post.c: how this end posts. */
 struct ibv_qp *pp_post_qp(const struct pp_end *end, const struct ibv_qp_init_attr *init);

@@ -55,7 +55,7 @@ int pp_end_open(struct pp_end *end, const char *device, uint8_t port, uint8_t gi
 int pp_end_reserve(struct pp_end *end, unsigned int qps, size_t largest)
 {
 	const int open = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-			 IBV_ACCESS_REMOTE_ATOMIC;
+			 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 
 	end->qps = qps;
 	end->half = (largest + PP_GRH + 4 * PP_GUARD + 4095) / 4096 * 4096;
@@ -112,14 +112,16 @@ static int pp_qp_connect(struct pp_end *end, unsigned int i)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR, .path_mtu = end->mtu};
 	int mask = IBV_QP_STATE, err;
 
-	if (end->qp[i]->qp_type == IBV_QPT_RC) {
+	if (end->qp[i]->qp_type != IBV_QPT_UD) {
 		attr.dest_qp_num = (uint32_t)end->far.qpn[i];
 		attr.rq_psn = (uint32_t)end->far.psn;
+		attr.ah_attr = pp_end_route(end);
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	}
+	if (end->qp[i]->qp_type == IBV_QPT_RC) {
 		attr.max_dest_rd_atomic = 4;
 		attr.min_rnr_timer = 12;
-		attr.ah_attr = pp_end_route(end);
-		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	}
 	err = ibv_modify_qp(end->qp[i], &attr, mask);
 	if (err)
@@ -179,6 +181,7 @@ void pp_end_part(struct pp_end *end)
 {
 	struct ibv_wc wc;
 
+	pp_windows_free(end);
 	for (unsigned int i = 0; i < end->qps; i++)
 		if (end->qp[i]) {
 			ibv_destroy_qp(end->qp[i]);

@@ -52,6 +52,12 @@ static int pp_post_opcode(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 		ibv_wr_atomic_cmp_swp(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
 				      wr->wr.atomic.compare_add, wr->wr.atomic.swap);
 		return 0;
+	case IBV_WR_SEND_WITH_INV:
+		ibv_wr_send_inv(qp, wr->invalidate_rkey);
+		return 0;
+	case IBV_WR_BIND_MW:
+		ibv_wr_bind_mw(qp, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+		return 0;
 	default:
 		return -EINVAL;
 	}
@@ -72,7 +78,8 @@ static int pp_post_calls(struct ibv_qp *base, const struct ibv_send_wr *wr)
 	}
 	if (base->qp_type == IBV_QPT_UD)
 		ibv_wr_set_ud_addr(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
-	pp_post_data(qp, wr);
+	if (wr->opcode != IBV_WR_BIND_MW)
+		pp_post_data(qp, wr);
 	return -ibv_wr_complete(qp);
 }
 
@@ -99,10 +106,12 @@ struct ibv_qp *pp_post_qp(const struct pp_end *end, const struct ibv_qp_init_att
 
 	if (!end->calls)
 		return ibv_create_qp(end->pd, &old);
+	if (init->qp_type != IBV_QPT_UD)
+		ex.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	if (init->qp_type == IBV_QPT_RC)
-		ex.send_ops_flags |= IBV_QP_EX_WITH_RDMA_WRITE |
-				     IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
+		ex.send_ops_flags |= IBV_QP_EX_WITH_RDMA_READ |
 				     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-				     IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
+				     IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				     IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_BIND_MW;
 	return ibv_create_qp_ex(end->context, &ex);
 }

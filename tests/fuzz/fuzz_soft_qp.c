@@ -2,7 +2,7 @@
 /*
  * A live queue pair and everything a peer may send it, with work requests and time between: nothing
  * outside the registered bytes changes, each request completes at most once and in order, and what
- * was counted in the window leaves it.
+ * was counted in the window leaves it. One shape in sixteen is an unreliable connection.
  *
  * A step is a byte of kind and what it needs; packets come as raw bytes or, so that most of them
  * get past the decoder and near the right PSN, by fields.
@@ -22,6 +22,7 @@ struct scene {
 	uint8_t before[GUARD], local[BYTES], between[GUARD], remote[BYTES], after[GUARD];
 	struct soft_regions *regions;
 	struct soft_region local_region, remote_region;
+	struct soft_mw window_of; /* over the remote one, when bound */
 	struct soft_cq send_cq, recv_cq;
 	struct soft_window window;
 	struct soft_counters counters;
@@ -72,7 +73,7 @@ static void add_region(struct scene *s, struct soft_region *region, uint8_t *bas
 {
 	*region = (struct soft_region){
 		.access = SOFT_ACCESS_LOCAL_WRITE | SOFT_ACCESS_REMOTE_WRITE |
-			  SOFT_ACCESS_REMOTE_READ | SOFT_ACCESS_REMOTE_ATOMIC,
+			  SOFT_ACCESS_REMOTE_READ | SOFT_ACCESS_REMOTE_ATOMIC | SOFT_ACCESS_MW_BIND,
 		.pd = s,
 		.iova = (uint64_t)(uintptr_t)base,
 		.length = BYTES,
@@ -96,11 +97,12 @@ static struct scene *scene_new(uint8_t shape)
 	assert(soft_regions_new(&s->regions) == 0);
 	add_region(s, &s->local_region, s->local);
 	add_region(s, &s->remote_region, s->remote);
+	assert(soft_mw_add(s->regions, &s->window_of, s, /* type2= */ shape & 4) == 0);
 	assert(soft_cq_init(&s->send_cq, 64) == 0 && soft_cq_init(&s->recv_cq, 64) == 0);
 	soft_window_init(&s->window, 1 << 16);
 	s->now = PP_SECOND;
 	s->qp = (struct soft_qp){.num = 0x11,
-				 .transport = SOFT_RC,
+				 .transport = shape >> 4 == 0xe ? SOFT_UC : SOFT_RC,
 				 .pd = s,
 				 .regions = s->regions,
 				 .send_cq = &s->send_cq,
@@ -138,6 +140,22 @@ static void post(struct scene *s)
 	wr->flags &= SOFT_WR_FENCE | SOFT_WR_SOLICITED;
 	wr->length =
 		wr->opcode == SOFT_WR_FETCH_ADD || wr->opcode == SOFT_WR_COMPARE_SWAP ? 8 : length;
+	if (wr->opcode == SOFT_WR_BIND_WINDOW) {
+		wr->length = 0;
+		wr->bind.start = (uint64_t)(uintptr_t)s->remote + take(s, 2) - 64;
+		wr->bind.length = length;
+		wr->bind.window = s->window_of.entry.key;
+		wr->bind.lkey = s->remote_region.key;
+		wr->bind.access = take(s, 1);
+		wr->bind.key = (uint8_t)take(s, 1);
+	} else if (wr->opcode == SOFT_WR_LOCAL_INVALIDATE) {
+		wr->length = 0;
+		wr->imm_be = s->window_of.entry.key ^ (kind >> 7);
+	}
+	if (soft_send_wr_is_local(wr)) {
+		s->qp.req.sq.posted++;
+		return;
+	}
 	wr->num_sge = 2;
 	soft_send_wr_sges(wr)[0] = (struct soft_sge){(uint64_t)(uintptr_t)s->local, wr->length / 3,
 						     s->local_region.key};
@@ -172,7 +190,10 @@ static void packet(struct scene *s)
 {
 	static const uint8_t payload[SOFT_MTU_MAX] = {1, 2, 3};
 	struct soft_packet p = {.opcode = (uint8_t)(take(s, 1) & 0x1f), .dest_qp = s->qp.num};
-	unsigned int flags = soft_opcode_find(p.opcode)->flags, mix = take(s, 1);
+	unsigned int flags, mix = take(s, 1);
+
+	p.opcode |= (uint8_t)s->qp.transport;
+	flags = soft_opcode_find(p.opcode)->flags;
 
 	if (!soft_opcode_find(p.opcode)->name)
 		return;
@@ -182,7 +203,10 @@ static void packet(struct scene *s)
 	p.syndrome = mix & 0x20 ? (uint8_t)take(s, 1) : SOFT_AETH_ACK;
 	p.ack_request = mix & 0x40;
 	p.rkey = mix & 0x80 ? s->remote_region.key : take(s, 1);
+	p.invalidate_rkey = s->window_of.entry.key;
 	p.va = (uint64_t)(uintptr_t)s->remote + take(s, 2) - 64;
+	if (p.rkey % 4 == 3)
+		p.rkey = s->window_of.entry.key;
 	p.length = take(s, 2);
 	p.original = ~0ull;
 	if (flags & SOFT_HAS_PAYLOAD) {
@@ -220,6 +244,8 @@ static void step(struct scene *s)
 	case 2:
 		s->now += (pp_ns)take(s, 2) * 1000;
 		soft_qp_tick(&s->qp, s->now);
+		if (s->qp.state == SOFT_QP_SQE)
+			soft_qp_to_rts(&s->qp);
 		break;
 	case 3:
 		raw_packet(s);
@@ -254,6 +280,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	reap(s);
 	assert(s->completed == s->posted && s->received == s->posted_receives);
 	soft_qp_done(&s->qp);
+	soft_mw_remove(s->regions, &s->window_of);
+	assert(s->remote_region.windows == 0);
 	assert(s->window.in_flight == 0);
 	check_guard(s->before);
 	check_guard(s->between);

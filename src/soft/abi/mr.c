@@ -280,7 +280,8 @@ static void mr_remove(struct soft_context *c, struct soft_mr_object *mr)
 {
 	soft_engine_lock(c->engine);
 	soft_regions_remove(soft_engine_regions(c->engine), &mr->region);
-	soft_engine_take_back(c->engine, mr->region.base, mr->region.length);
+	if (mr->region.base)
+		soft_engine_take_back(c->engine, mr->region.base, mr->region.length);
 	soft_engine_unlock(c->engine);
 	soft_object_unuse(&mr->pd->object);
 	mr_release(mr);
