@@ -201,6 +201,19 @@ def examples_of_the_page():
     expect("examples", n >= 4, True)
 
 
+# The text does not say its cause, and no fact of a node without peermem does: a DMA-BUF call that
+# failed first, host memory, a symbol that is missing because its module is not loaded yet.
+NEVER_CERTAIN = (
+    "NCCL WARN Call to ibv_reg_dmabuf_mr failed with error Invalid argument\n"
+    "NCCL WARN Call to ibv_reg_mr_iova2 failed with error Bad address",
+    "mlx5dv_reg_dmabuf_mr failed: Bad address; failed to register GPU memory",
+    "failed to register GPU memory",
+    "torch worker: ibv_reg_mr failed: Bad address (host buffer 0x0)",
+    "nv_peer_mem: Unknown symbol nvidia_p2p_get_pages (err 0)",
+    "nvidia: disagrees about version of symbol module_layout",
+)
+
+
 def facts_of_a_recording():
     """Of a machine without RDMA devices nothing is used live; a recording that is named is."""
     with tempfile.TemporaryDirectory() as work:
@@ -213,7 +226,17 @@ def facts_of_a_recording():
         doc = json.loads(out)
         expect("peermem is not loaded", (code, doc["diagnoses"][0]["rule"],
                                          doc["diagnoses"][0]["certainty"]),
-               (1, "peermem-missing", "certain"))
+               (1, "peermem-missing", "likely"))
+        # NCCL's line does not say that the address was of a GPU; perftest's lines do.
+        _, out, _ = run("--replay", work, "--json", "initializing CUDA\nCouldn't allocate MR")
+        doc = json.loads(out)
+        expect("a GPU buffer without peermem", (doc["diagnoses"][0]["rule"],
+                                                doc["diagnoses"][0]["certainty"]),
+               ("gpu-mr-refused", "certain"))
+        for text in NEVER_CERTAIN:
+            _, out, _ = run("--replay", work, "--json", text)
+            expect(f"certain by {text!r}", [d["rule"] for d in json.loads(out)["diagnoses"]
+                                            if d["certainty"] == "certain"], [])
         (top / "proc/modules").write_text("nvidia_peermem 1 0 - Live 0x0\n")
         _, out, _ = run("--replay", work, "--json",
                         "Call to ibv_reg_mr failed with error Bad address")
