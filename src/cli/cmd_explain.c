@@ -64,8 +64,9 @@ static void push(struct explaining *e, const char *bytes, size_t len)
 	pp_explain_nccl_push(&e->nccl, bytes, len);
 }
 
-static int read_descriptor(struct explaining *e, int fd)
+static int read_descriptor(struct explaining *e, int fd, const char **ret_why)
 {
+	bool begun = false;
 	char *PP_AUTO_FREE part = malloc(1 << 16);
 	ssize_t n;
 
@@ -76,6 +77,9 @@ static int read_descriptor(struct explaining *e, int fd)
 			return -errno;
 		if (pp_interrupted())
 			return -EINTR;
+		if (n > 0 && !begun && (*ret_why = pp_input_not_text(part, (size_t)n)))
+			return -EBADMSG;
+		begun |= n > 0;
 		if (n > 0)
 			push(e, part, (size_t)n);
 	}
@@ -85,18 +89,21 @@ static int read_descriptor(struct explaining *e, int fd)
 
 static int read_file(struct explaining *e, const char *file)
 {
-	int PP_AUTO_CLOSE opened = -1, fd = STDIN_FILENO, r;
+	int PP_AUTO_CLOSE opened = -1; /* alone: the attribute is of all declared with it */
+	int fd = STDIN_FILENO, r;
+	const char *why = NULL;
 	char text[128];
 
 	if (strcmp(file, "-") != 0) {
 		opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		fd = opened;
 	}
-	r = fd < 0 ? -errno : read_descriptor(e, fd); /* a directory: EISDIR */
+	r = fd < 0 ? -errno : read_descriptor(e, fd, &why); /* a directory: EISDIR */
 	if (r == -EINTR)
 		return PP_EXIT_INTERRUPTED;
 	return r ? pp_complain(e->args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT, "%s: %s",
-			       pp_input_name(file), pp_errno_text(r, text, sizeof(text)))
+			       pp_input_name(file),
+			       why ? why : pp_errno_text(r, text, sizeof(text)))
 		 : 0;
 }
 

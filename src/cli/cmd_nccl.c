@@ -16,8 +16,9 @@
 
 enum { TEXT_WIDTH = 80 };
 
-static int stream(struct pp_nccl_feed *f, int fd)
+static int stream(struct pp_nccl_feed *f, int fd, const char **ret_why)
 {
+	bool begun = false;
 	char part[64 << 10];
 	ssize_t n;
 
@@ -26,6 +27,9 @@ static int stream(struct pp_nccl_feed *f, int fd)
 			return -errno;
 		if (pp_interrupted())
 			return -EINTR;
+		if (n > 0 && !begun && (*ret_why = pp_input_not_text(part, (size_t)n)))
+			return -EBADMSG;
+		begun |= n > 0;
 		if (n > 0)
 			pp_nccl_feed_push(f, part, (size_t)n);
 	}
@@ -36,6 +40,7 @@ static int stream(struct pp_nccl_feed *f, int fd)
 static int read_log(const struct pp_args *args, struct pp_nccl_feed *f, const char *file)
 {
 	int PP_AUTO_CLOSE opened = -1; /* alone: the attribute is of all declared with it */
+	const char *why = NULL;
 	int fd = STDIN_FILENO, e;
 
 	pp_nccl_feed_file(f, pp_input_name(file));
@@ -45,10 +50,11 @@ static int read_log(const struct pp_args *args, struct pp_nccl_feed *f, const ch
 			return pp_complain(args, PP_EXIT_INPUT, "'%s': %s", file, strerror(errno));
 		fd = opened;
 	}
-	e = stream(f, fd);
+	e = stream(f, fd, &why);
 	if (e == -EINTR)
 		return PP_EXIT_INTERRUPTED;
-	return e ? pp_complain(args, PP_EXIT_INPUT, "%s: %s", pp_input_name(file), strerror(-e))
+	return e ? pp_complain(args, PP_EXIT_INPUT, "%s: %s", pp_input_name(file),
+			       why ? why : strerror(-e))
 		 : 0;
 }
 

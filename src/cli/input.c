@@ -6,12 +6,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "cli/interrupt.h"
 #include "base/banned.h"
 
 const char *pp_input_name(const char *file)
 {
 	return strcmp(file, "-") != 0 ? file : "standard input";
+}
+
+/* The strings of a program, and what a compressor leaves, would be read as messages. */
+const char *pp_input_not_text(const char *bytes, size_t len)
+{
+	static const struct {
+		const char *start;
+		size_t len;
+		const char *why;
+	} kinds[] = {
+		{"\177ELF", 4, "a program, not a text"},
+		{"\037\213", 2, "compressed: give what zcat prints of it"},
+		{"\050\265\057\375", 4, "compressed: give what zstdcat prints of it"},
+		{"\3757zXZ", 6, "compressed: give what xzcat prints of it"},
+		{"BZh91AY&SY", 10, "compressed: give what bzcat prints of it"},
+	};
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(kinds); i++)
+		if (len >= kinds[i].len && !memcmp(bytes, kinds[i].start, kinds[i].len))
+			return kinds[i].why;
+	return NULL;
 }
 
 static int read_all(int fd, struct pp_buf *ret)

@@ -16,4 +16,7 @@ int pp_input_read(const char *file, struct pp_buf *ret, struct pp_error *err);
 /* What messages call it: "standard input" for "-". */
 const char *pp_input_name(const char *file);
 
+/* Why a file that begins with @bytes is no text; NULL when it may be one. */
+const char *pp_input_not_text(const char *bytes, size_t len);
+
 #endif

@@ -4,7 +4,10 @@
 
 usage: explain.py PEERPATH PROJECT-ROOT
 """
+import bz2
+import gzip
 import json
+import lzma
 import os
 import pathlib
 import resource
@@ -123,6 +126,21 @@ def dirty_text():
     done = subprocess.run(["/bin/sh", "-c", 'exec "$0" explain - <&-', PEERPATH], timeout=30,
                           capture_output=True, check=False)
     expect("closed input", (done.returncode, done.stderr.count(b"\n")), (65, 1))
+
+
+def no_text():
+    """What Python compresses, and a program: said so, and not searched for messages."""
+    with tempfile.TemporaryDirectory() as work:
+        for name, pack in (("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress)):
+            pathlib.Path(work, "job.log." + name).write_bytes(pack(EFAULT + b"\n"))
+        shutil.copy(PEERPATH, work)
+        for file in sorted(pathlib.Path(work).iterdir()):
+            want = "compressed" if file.name.startswith("job") else "a program"
+            for verb in (["explain", "--no-node"], ["nccl", "judge"]):
+                done = subprocess.run([PEERPATH, *verb, str(file)], capture_output=True, text=True,
+                                      timeout=60, check=False)
+                expect(f"{verb[0]} {file.name}", (done.returncode, done.stdout, done.stderr.count("\n"),
+                                                  f"{file}: {want}" in done.stderr), (65, "", 1, True))
 
 
 RULE = """[own]
@@ -253,6 +271,7 @@ def main():
     streams()
     facts_of_a_recording()
     dirty_text()
+    no_text()
     broken_rules()
     examples_of_the_page()
     print("\n".join(faults) or "explain answers")
