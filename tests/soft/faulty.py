@@ -102,7 +102,7 @@ def calls():
                         ("modify_qp_init=110", "^Failed to modify QP to INIT$"),
                         ("modify_qp_rtr=ETIMEDOUT", "^Failed to modify QP .* to RTR$"),
                         ("modify_qp_rts=EINVAL", "^Failed to modify QP to RTS$"),
-                        ("post_send=ENOMEM@50", None)):
+                        ("post_send=ENOMEM@50", None)):  # without a word
         table.append((f"{fault}, ib_write_bw", client_says, fault, bw, 1, *([want] if want else [])))
     table += [(f"{fault}, {words}", client_says, fault, words, 1, want) for fault, words, want in (
         ("modify_qp_rtr=EINVAL", rc, "^Failed to modify QP to RTR$"),

@@ -239,6 +239,8 @@ int soft_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_r
 	struct soft_context *c = soft_context_of(srq->context);
 	int r = soft_engine_inherited(c->engine) ? -EIO : 0;
 
+	if (!r)
+		r = -soft_device_fault(c->device, SOFT_FAULT_POST_RECV);
 	soft_engine_lock(c->engine);
 	while (wr && !r) {
 		r = post_recv(&o->queue, wr);

@@ -54,8 +54,11 @@ static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct soft_qp_object *o = object_of(ex);
 	struct soft_send_queue *q = &o->qp.req.sq;
-	int error;
+	int error = soft_device_fault(soft_context_of(o->ex.qp_base.context)->device,
+				      SOFT_FAULT_POST_SEND);
 
+	if (error && !o->batch.error)
+		o->batch.error = error;
 	soft_engine_lock(engine_of(o));
 	if (!o->batch.error && (q->posted != o->batch.first || !soft_post_allowed(&o->qp)))
 		o->batch.error = EINVAL;
