@@ -23,6 +23,7 @@ pc:libzstd libzstd-dev
 pc:zlib zlib1g-dev
 pc:cmocka libcmocka-dev
 pc:libibverbs libibverbs-dev
+pc:librdmacm librdmacm-dev
 '
 
 has() {

@@ -86,6 +86,7 @@ struct soft_cm_id {
 	unsigned int generation;
 	unsigned int delivered, acked; /* events */
 	bool sync, connect_error, reuse, has_ack_timeout, watched;
+	bool left;  /* by rdma_disconnect(); under soft_cm_qp_lock */
 	int afonly; /* -1: not said */
 	uint8_t tos, ack_timeout;
 
@@ -129,6 +130,12 @@ unsigned int soft_cm_generation(void);
 int soft_cm_begin(void);
 void soft_cm_lock(void);
 void soft_cm_unlock(void);
+/*
+ * Between an event that ends a queue pair and the call that takes the queue pair away: the one may
+ * be fetched by another thread. Taken without soft_cm_lock; verbs are called under it.
+ */
+void soft_cm_qp_lock(void);
+void soft_cm_qp_unlock(void);
 void soft_cm_wait_locked(void); /* until some event is acknowledged */
 void soft_cm_wake_locked(void);
 
@@ -236,6 +243,9 @@ int soft_cm_take_route(struct soft_cm_id *id);
 
 int soft_cm_qp_connect(struct soft_cm_id *id); /* to RTR and RTS; 0 or errno */
 int soft_cm_qp_error(struct soft_cm_id *id);
+/* The application leaves, and may take its queue pair away. */
+int soft_cm_qp_leave(struct soft_cm_id *id);
+void soft_cm_qp_left(struct soft_cm_id *id);			/* the other side has */
 int soft_cm_qp_start(struct soft_cm_id *id, struct ibv_qp *qp); /* a new one */
 
 /* ── endpoint.c ── */

@@ -144,21 +144,33 @@ static int accept_datagram(struct soft_cm_id *id, const struct rdma_conn_param *
 	return r;
 }
 
-static int accept_stream(struct soft_cm_id *id, const struct rdma_conn_param *p)
+/* What this side is able to do, and will say of itself. 0 or errno. */
+static int prepare_answer(struct soft_cm_id *id, const struct rdma_conn_param *p)
 {
 	const struct soft_cm_device *d = id->device;
-	int r;
+	int r = EINVAL;
 
-	if (id->state != SOFT_CM_ASKED)
-		return EINVAL;
-	id->responder_resources =
-		or_most(p ? p->responder_resources : UINT8_MAX,
-			least(id->responder_resources, d->max_responder_resources));
-	id->initiator_depth = or_most(p ? p->initiator_depth : UINT8_MAX,
-				      least(id->initiator_depth, d->max_initiator_depth));
-	describe(id, p);
+	soft_cm_lock();
+	if (id->state == SOFT_CM_ASKED) {
+		id->responder_resources =
+			or_most(p ? p->responder_resources : UINT8_MAX,
+				least(id->responder_resources, d->max_responder_resources));
+		id->initiator_depth = or_most(p ? p->initiator_depth : UINT8_MAX,
+					      least(id->initiator_depth, d->max_initiator_depth));
+		describe(id, p);
+		r = 0;
+	}
+	soft_cm_unlock();
+	return r;
+}
+
+static int accept_stream(struct soft_cm_id *id, const struct rdma_conn_param *p)
+{
+	int r = prepare_answer(id, p);
+
 	/* The peer may send as soon as it has the reply. */
-	r = soft_cm_qp_connect(id);
+	if (!r)
+		r = soft_cm_qp_connect(id);
 	if (r)
 		return r;
 	soft_cm_lock();
@@ -292,7 +304,7 @@ int rdma_disconnect(struct rdma_cm_id *id)
 		return soft_cm_fail(EIO);
 	if (!id->verbs)
 		return soft_cm_fail(EINVAL);
-	r = soft_cm_qp_error(mine);
+	r = soft_cm_qp_leave(mine);
 	if (!r && !soft_cm_datagram(mine)) {
 		soft_cm_lock();
 		r = leave_locked(mine, &wait);

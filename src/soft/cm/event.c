@@ -46,45 +46,53 @@ void soft_cm_event_fill(struct soft_cm_event *e, const struct soft_cm_message *m
 }
 
 /* Why the child cannot be: InfiniBand's reason. 0: it can. */
-static uint16_t objection(struct soft_cm_id *child)
+static uint16_t objection(struct soft_cm_id *child, const struct soft_cm_message *said)
 {
 	struct soft_gid peer = soft_cm_address_gid(&child->pub.route.addr.dst_addr);
 	struct soft_gid here = soft_cm_address_gid(&child->pub.route.addr.src_addr);
 
 	/* Packets go to the addresses that are said, not to those that an address translation
 	 * made of them. */
-	if (!soft_gid_equal(&child->remote.from, &peer) ||
-	    !soft_gid_equal(&child->remote.to, &here) || soft_cm_take_device(child))
+	if (!soft_gid_equal(&said->from, &peer) || !soft_gid_equal(&said->to, &here) ||
+	    soft_cm_take_device(child))
 		return SOFT_CM_REJ_GID;
+	if (said->mtu && said->mtu < child->mtu)
+		child->mtu = said->mtu;
 	return soft_cm_take_route(child) ? SOFT_CM_REJ_GID : 0;
+}
+
+/* The application will not see it. */
+static void turn_away(struct soft_cm_id *child, uint16_t reason)
+{
+	soft_cm_lock();
+	if (soft_cm_datagram(child))
+		(void)soft_cm_lookup_answer_locked(child, SOFT_CM_SIDR_UNSUPPORTED, NULL, 0);
+	else
+		(void)soft_cm_say_locked(child, SOFT_CM_REJECT, reason, NULL, 0);
+	child->state = SOFT_CM_OVER;
+	soft_cm_id_end_locked(child);
+	soft_cm_unlock();
+	soft_cm_id_free(child);
 }
 
 static bool introduce(struct soft_cm_event *e)
 {
 	struct soft_cm_id *child = e->child, *listener = e->id;
-	uint16_t reason = objection(child);
+	struct soft_cm_message said;
+	uint16_t reason;
 
 	soft_cm_lock();
 	listener->waiting--;
 	soft_cm_resume_locked(listener);
 	child->pub.context = listener->pub.context;
-	if (reason) {
-		if (soft_cm_datagram(child))
-			(void)soft_cm_lookup_answer_locked(child, SOFT_CM_SIDR_UNSUPPORTED, NULL,
-							   0);
-		else
-			(void)soft_cm_say_locked(child, SOFT_CM_REJECT, reason, NULL, 0);
-		child->state = SOFT_CM_OVER;
-		soft_cm_id_end_locked(child);
-	}
+	said = child->remote; /* the thread may replace it by a reject */
 	soft_cm_unlock();
+	e->child = NULL;
+	reason = objection(child, &said);
 	if (reason) {
-		soft_cm_id_free(child);
+		turn_away(child, reason);
 		return false;
 	}
-	e->child = NULL;
-	if (child->remote.mtu && child->remote.mtu < child->mtu)
-		child->mtu = child->remote.mtu;
 	e->pub.listen_id = &listener->pub;
 	e->pub.id = &child->pub;
 	/* A synchronous listener's children are synchronous too. */
@@ -137,7 +145,7 @@ static bool digest(struct soft_cm_event *e)
 		if (e->id->connect_error)
 			return false;
 		if (!soft_cm_datagram(e->id))
-			(void)soft_cm_qp_error(e->id);
+			soft_cm_qp_left(e->id);
 		return true;
 	default:
 		return true;

@@ -31,7 +31,7 @@ enum {
 static const uint64_t KEY_WAKE = UINT64_MAX;
 
 static struct {
-	pthread_mutex_t mutex;
+	pthread_mutex_t mutex, qp_mutex;
 	pthread_cond_t acked;
 	unsigned int generation;
 	bool running;
@@ -40,6 +40,7 @@ static struct {
 	uint32_t size, lowest_free, serial;
 	pp_ns next_deadline; /* nobody's is earlier; 0: nobody has one */
 } cm = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+	.qp_mutex = PTHREAD_MUTEX_INITIALIZER,
 	.acked = PTHREAD_COND_INITIALIZER,
 	.epoll = -1,
 	.wake = -1};
@@ -70,6 +71,16 @@ void soft_cm_lock(void)
 void soft_cm_unlock(void)
 {
 	pthread_mutex_unlock(&cm.mutex);
+}
+
+void soft_cm_qp_lock(void)
+{
+	pthread_mutex_lock(&cm.qp_mutex);
+}
+
+void soft_cm_qp_unlock(void)
+{
+	pthread_mutex_unlock(&cm.qp_mutex);
 }
 
 void soft_cm_wait_locked(void)
@@ -343,6 +354,7 @@ static void fork_child(void)
 	cm.lowest_free = 0;
 	cm.next_deadline = 0;
 	(void)pthread_cond_init(&cm.acked, NULL);
+	(void)pthread_mutex_init(&cm.qp_mutex, NULL);
 	soft_cm_device_forget();
 	__atomic_add_fetch(&cm.generation, 1, __ATOMIC_RELAXED);
 	soft_cm_unlock();

@@ -149,11 +149,40 @@ int soft_cm_qp_connect(struct soft_cm_id *id)
 	return r;
 }
 
-int soft_cm_qp_error(struct soft_cm_id *id)
+static int to_error(struct soft_cm_id *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
 	return id->pub.qp ? ibv_modify_qp(id->pub.qp, &attr, IBV_QP_STATE) : 0;
+}
+
+int soft_cm_qp_error(struct soft_cm_id *id)
+{
+	int r;
+
+	soft_cm_qp_lock();
+	r = to_error(id);
+	soft_cm_qp_unlock();
+	return r;
+}
+
+int soft_cm_qp_leave(struct soft_cm_id *id)
+{
+	int r;
+
+	soft_cm_qp_lock();
+	id->left = true;
+	r = to_error(id);
+	soft_cm_qp_unlock();
+	return r;
+}
+
+void soft_cm_qp_left(struct soft_cm_id *id)
+{
+	soft_cm_qp_lock();
+	if (!id->left)
+		(void)to_error(id);
+	soft_cm_qp_unlock();
 }
 
 static int start_datagrams(struct soft_cm_id *id, struct ibv_qp *qp)

@@ -158,8 +158,13 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_
 
 void rdma_destroy_qp(struct rdma_cm_id *id)
 {
-	(void)ibv_destroy_qp(id->qp);
+	struct ibv_qp *qp;
+
+	soft_cm_qp_lock();
+	qp = id->qp;
 	id->qp = NULL;
+	soft_cm_qp_unlock();
+	(void)ibv_destroy_qp(qp);
 	destroy_cqs(id);
 }
 
