@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,9 +24,10 @@ enum { STAGES = 4, WORDS = 512, WORD = 256, DEADLINE_MS = 5000 };
 /* Programs that read, and what their arguments must (not) be to do nothing else. */
 static const struct {
 	const char *name;
-	const char *first;   /* words of which the first argument is one; NULL: any or none */
-	const char *without; /* words that no argument may be */
-	bool bare;	     /* no argument is fine too */
+	const char *first; /* words of which the first argument is one; NULL: any or none */
+	const char
+		*without; /* patterns that no argument may fit: options take values glued to them */
+	bool bare;	  /* no argument is fine too */
 } programs[] = {
 	{"cat", NULL, NULL},
 	{"df", NULL, NULL},
@@ -34,20 +36,20 @@ static const struct {
 	{"env", "", NULL, true},   /* with arguments it runs a program */
 	{"ethtool", "-S -i -a -k", NULL},
 	{"getconf", NULL, NULL},
-	{"grep", NULL, "-f --file"},
+	{"grep", NULL, "-f* --f*"},
 	{"head", NULL, NULL},
 	{"ibdev2netdev", "", NULL, true},
 	{"ibv_devices", "", NULL, true},
 	{"ibv_devinfo", NULL, NULL},
-	{"ip", "link addr route -br -d", "set add del delete flush change replace exec -batch -b"},
+	{"ip", "link addr route -br -d", "set add del delete flush change replace exec -b -ba*"},
 	{"ldconfig", "-p", NULL},
 	{"ls", NULL, NULL},
 	{"lsmod", "", NULL, true},
-	{"lspci", NULL, "-H1 -H2 -M -q -Q -i -F -A -O"},
+	{"lspci", NULL, "-H* -M -q -Q -i* -F* -A* -O*"},
 	{"modinfo", NULL, NULL},
-	{"nvidia-smi", "-q -L topo", "-f -x --filename"},
+	{"nvidia-smi", "-q -L topo", "-f* -x* --*"},
 	{"rdma", "link resource statistic", "set add del delete bind unbind mode"},
-	{"sort", NULL, "-o --output -T --compress-program"},
+	{"sort", NULL, "-*o* -*T* --*"},
 	{"ss", "-ltn", NULL},
 	{"uname", NULL, NULL},
 	{"uniq", "-c", NULL, true},
@@ -156,6 +158,17 @@ static bool split(struct pipeline *p, const char *command)
 	return p->n[p->stages - 1] > 0;
 }
 
+static bool fits_one(const char *patterns, const char *word)
+{
+	char list[128], *at = list, *pattern;
+
+	(void)snprintf(list, sizeof(list), "%s", patterns);
+	while ((pattern = strsep(&at, " ")))
+		if (!fnmatch(pattern, word, 0))
+			return true;
+	return false;
+}
+
 static bool stage_reads(const struct pipeline *p, unsigned int s)
 {
 	const char *first = p->n[s] > 1 ? p->words[s][1] : NULL;
@@ -167,7 +180,7 @@ static bool stage_reads(const struct pipeline *p, unsigned int s)
 		    (first ? !one_of(programs[i].first, first) : !programs[i].bare))
 			return false;
 		for (unsigned int k = 1; programs[i].without && k < p->n[s]; k++)
-			if (one_of(programs[i].without, p->words[s][k]))
+			if (fits_one(programs[i].without, p->words[s][k]))
 				return false;
 		return true;
 	}

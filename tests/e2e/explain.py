@@ -265,11 +265,47 @@ def facts_of_a_recording():
                [d["rule"] for d in doc["diagnoses"] if d["certainty"] == "certain"], [])
 
 
+NODES = (
+    # faults of the made machine, a change of one answer, the text, what stands first, what is gone
+    ("no-peermem", None, "ibv_reg_mr failed with error Bad address",
+     "peermem-missing", "bar1-exhausted-peermem"),
+    ("", ("nvml.json", '"bar1_used_bytes": 1048576', '"bar1_used_bytes": 137430000000'),
+     "ibv_reg_mr failed with error Bad address", "bar1-exhausted-peermem", "peermem-missing"),
+    ("", ("environment.json", '"HOME": "/root"',
+          '"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"'),
+     "ibv_reg_mr failed with error Bad address", "vmm-memory", "peermem-missing"),
+    ("memlock-64k", None, "ibv_reg_mr failed with error Cannot allocate memory",
+     "memlock-small", "bar1-exhausted-peermem"),
+    ("", ("nvml.json", '"bar1_used_bytes": 1048576', '"bar1_used_bytes": 137430000000'),
+     "ibv_reg_mr failed with error Cannot allocate memory", "bar1-exhausted-peermem", ""),
+)
+
+
+def nodes_narrow():
+    """One errno, whole recordings of machines that differ in one thing: the cause follows."""
+    for faults_of_node, change, text, first, gone in NODES:
+        with tempfile.TemporaryDirectory() as work:
+            node = os.path.join(work, "node")
+            make = [sys.executable, str(ROOT / "tests/fixtures/make_machine.py"), "good2", node]
+            subprocess.run([*make, *(["--faults", faults_of_node] if faults_of_node else [])],
+                           check=True, timeout=120)
+            if change:
+                answer = pathlib.Path(node, "answers", change[0])
+                before = answer.read_text()
+                answer.write_text(before.replace(change[1], change[2]))
+                expect(f"{change[0]} changed", before != answer.read_text(), True)
+            _, out, _ = run("--replay", node, "--json", "NCCL WARN Call to " + text)
+        rules = [d["rule"] for d in json.loads(out)["diagnoses"]]
+        expect(f"first of {text!r} on {faults_of_node or change[0]}", rules[0], first)
+        expect(f"{gone!r} is ruled out on {faults_of_node or change[0]}", gone in rules, False)
+
+
 def main():
     width_of_every_page()
     operands()
     streams()
     facts_of_a_recording()
+    nodes_narrow()
     dirty_text()
     no_text()
     broken_rules()
