@@ -57,7 +57,8 @@ void pp_nccl_gather_torn(struct pp_nccl_said *s)
 	struct pp_nccl_place here = pp_nccl_job_here(job);
 	struct pp_nccl_end *e;
 
-	job->unfinished++;
+	if (!job->unfinished++)
+		job->unfinished_at = here;
 	if (!job->last_end || job->last_end_at.file != here.file ||
 	    job->last_end_at.line + 1 != here.line)
 		return;

@@ -40,6 +40,7 @@ void pp_nccl_job_init(struct pp_nccl_job *job)
 		.user_buffer_failed = NOWHERE,
 		.application_failed = NOWHERE,
 		.provider_tcp = NOWHERE,
+		.unfinished_at = NOWHERE,
 	};
 	pp_nccl_formats_init(&job->formats);
 }
@@ -269,7 +270,8 @@ bool pp_nccl_job_line(struct pp_nccl_job *job, const char *text, size_t len, uin
 		if (line.has_function)
 			pp_nccl_gather_range(job, PP_NCCL_V(2, 30, 0), PP_NCCL_NEWEST);
 		if (job->partial && misleads(&line, event.kind)) {
-			job->unfinished++;
+			if (!job->unfinished++)
+				job->unfinished_at = pp_nccl_job_here(job);
 			continue;
 		}
 		if (event.kind != PP_NCCL_VERSION)

@@ -202,7 +202,7 @@ struct pp_nccl_job {
 	struct pp_nccl_bench bench;
 	struct pp_nccl_protocols protocols;
 	struct pp_nccl_place nvlink, simulated, registered, user_buffer, user_buffer_failed,
-		application_failed, provider_tcp;
+		application_failed, provider_tcp, unfinished_at;
 	/* lines of NCCL; those longer than the bound; last ones of a file that lack their end */
 	uint64_t lines, cut, unfinished;
 	uint32_t flushes;

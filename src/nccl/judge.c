@@ -135,7 +135,8 @@ static void claim_mechanism(struct pp_nccl_case *c)
 	else
 		j->claim_mechanism = PP_NCCL_UNPROVEN;
 	if (j->path == PP_NCCL_PATH_GDR && !known)
-		pp_nccl_because(c, NOWHERE, "no line names the mechanism: DMA-BUF or peermem");
+		pp_nccl_because(c, j->ends.gdr_at,
+				"no line names the mechanism: DMA-BUF or peermem");
 	if (c->job->user_buffer.file != PP_NCCL_NONE)
 		pp_nccl_because(c, c->job->user_buffer,
 				"registered user buffers may use another mechanism, silently");

@@ -45,7 +45,8 @@ enum { PP_NCCL_MAX_WHY = 24 };
 
 struct pp_nccl_why {
 	char text[PP_NCCL_TEXT];
-	struct pp_nccl_place place; /* file NONE: about what is not there */
+	struct pp_nccl_place
+		place; /* of what is missing: the line that promises it; file NONE: none */
 };
 
 struct pp_nccl_ends { /* ends of connections between hosts, by what carries them */

@@ -49,6 +49,43 @@ static bool guessed(const struct pp_nccl_case *c)
 	return false;
 }
 
+/*
+ * What is not there has no line: the one that says what should be there stands for it, the first of
+ * a communicator between hosts that lacks ranks, else of any, else of a process.
+ */
+static struct pp_nccl_place expected_at(const struct pp_nccl_case *c)
+{
+	struct pp_nccl_place at = NOWHERE;
+	const struct pp_nccl_comm *comm;
+	const struct pp_nccl_process *p;
+
+	for (uint32_t i = 0; i < c->group->comms.n; i++) {
+		comm = pp_nccl_group_comm(c->group, i);
+		if (pp_nccl_spans_hosts(comm) && comm->key.n_ranks > comm->seen)
+			return comm->place;
+		if (at.file == PP_NCCL_NONE || !i)
+			at = comm->place;
+	}
+	if (at.file == PP_NCCL_NONE && c->job->processes.n) {
+		p = pp_nccl_table_at(&c->job->processes, 0);
+		at = p->place;
+	}
+	return at;
+}
+
+static void too_few_ranks(struct pp_nccl_case *c)
+{
+	const struct pp_nccl_judgement *j = c->j;
+
+	if (!j->ranks)
+		pp_nccl_because(c, expected_at(c),
+				"an excerpt: no line says how many ranks there are");
+	else
+		pp_nccl_because(c, expected_at(c),
+				"lines of %" PRIu64 " of %" PRIu64 " ranks only%s%s", j->ranks_seen,
+				j->ranks, *j->missing ? "; missing: " : "", j->missing);
+}
+
 /* Every end of every connection is here and direct. */
 static bool all_direct(struct pp_nccl_case *c)
 {
@@ -59,23 +96,22 @@ static bool all_direct(struct pp_nccl_case *c)
 				"the hosts of the connections have one name: whether these are "
 				"between hosts cannot be told");
 	else if (!n->gdr)
-		pp_nccl_because(c, NOWHERE, "no connection line between hosts");
+		pp_nccl_because(c, expected_at(c), "no connection line between hosts");
 	else if (c->j->coverage != PP_NCCL_COVER_ALL)
-		pp_nccl_because(c, NOWHERE, "lines of %" PRIu64 " of %" PRIu64 " ranks only",
-				c->j->ranks_seen, c->j->ranks);
+		too_few_ranks(c);
 	else if (n->unknown_hosts || n->ambiguous || guessed(c))
 		pp_nccl_because(c, n->gdr_at,
 				"connections that cannot be given to one communicator or host");
 	else if (n->unpaired)
 		pp_nccl_because(c, n->unpaired_at, "connections of which one end only is here");
 	else if (!every_rank_connected(c))
-		pp_nccl_because(c, NOWHERE, "a rank without any connection line");
+		pp_nccl_because(c, expected_at(c), "a rank without any connection line");
 	else if (n->unknown_width)
-		pp_nccl_because(c, NOWHERE,
+		pp_nccl_because(c, n->gdr_at,
 				"no line says how many channels there are (\"N coll channels\"): "
 				"some may be missing here");
 	else if (n->narrow)
-		pp_nccl_because(c, NOWHERE,
+		pp_nccl_because(c, n->gdr_at,
 				"a ring or tree channel without its connections between hosts: "
 				"lines are missing, or only send/receive ran");
 	else if (n->unknown_net)
@@ -85,7 +121,8 @@ static bool all_direct(struct pp_nccl_case *c)
 	else if (pp_nccl_job_full(c->job) || c->job->errors.full || c->group->failed || c->job->cut)
 		pp_nccl_because(c, NOWHERE, "lines were left out: too many, or too long");
 	else if (c->job->unfinished)
-		pp_nccl_because(c, NOWHERE, "a line was broken in two, or a file ends in one");
+		pp_nccl_because(c, c->job->unfinished_at,
+				"a line was broken in two, or a file ends in one");
 	else
 		return true;
 	return false;
@@ -197,7 +234,7 @@ static bool traffic_finished(struct pp_nccl_case *c)
 		return false;
 	}
 	if (!b->largest_right || !runs_finished(b)) {
-		pp_nccl_because(c, NOWHERE,
+		pp_nccl_because(c, b->row.file != PP_NCCL_NONE ? b->row : c->j->ends.gdr_at,
 				"no proof that large messages arrived: nccl-tests with checked "
 				"results, up to its last line");
 		return false;

@@ -72,6 +72,9 @@ def fixtures(program):
             faults.append(f"{expect.stem}: exit {code}")
             continue
         compare(expect.stem, document, rows)
+        for why in document["why"]:
+            if not why["file"] or not why["line"]:
+                faults.append(f"{expect.stem}: no line for '{why['text']}'")
         if code != EXIT[document["claim_gdr"]]:
             faults.append(f"{expect.stem}: exit {code} for {document['claim_gdr']}")
         code, text = judge(program, [LOGS / log for log in logs], text=True)
