@@ -46,6 +46,9 @@ def runs(program, what):
 
 
 def main():
+    if os.environ.get("PEERPATH_SANITIZED"):
+        print("skipped: packages do not depend on how this tree was built; the plain build runs this")
+        return 77
     for tool in ("dpkg-deb", "dpkg-shlibdeps", "unshare", "ibv_rc_pingpong"):
         if not shutil.which(tool):
             print(f"skipped: no {tool}")

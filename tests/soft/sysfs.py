@@ -9,13 +9,14 @@ to run, the packets that the kernel's UDP counted.
 usage: sysfs.py PEERPATH RECORDED-MACHINE
 """
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+
+from soft import alone, both_right, need, not_sanitized, pair as two_ends, port
 
 PEERPATH, MACHINE = sys.argv[1], sys.argv[2]
 CONFIG = "name=lo,address=127.0.0.1,trains=no"
@@ -37,17 +38,12 @@ def soft(folder, *argv, config=CONFIG, options=()):
     return [PEERPATH, "soft", "--config", config, "--sysfs", str(folder), *options, "--", *argv]
 
 
-def pair(folder, port, *argv, config=CONFIG):
+def pair(folder, *argv, config=CONFIG):
     """perftest's two ends."""
-    options = ["-p", str(port), "-d", "lo", "-F"]
-    with subprocess.Popen(soft(folder, *argv, *options, config=config), stdout=subprocess.DEVNULL) as server:
-        time.sleep(0.5)
-        try:
-            done = run(*soft(folder, *argv, *options, "127.0.0.1", config=config))
-            server.wait(LIMIT_S)
-        finally:
-            server.kill()
-    expect(done.returncode == 0 and server.returncode == 0, argv, done.stdout, done.stderr)
+    number = port()
+    words = [*argv, "-p", str(number), "-d", "lo", "-F"]
+    both_right(words, two_ends(soft(folder, *words, config=config), soft(folder, *words, "127.0.0.1", config=config),
+                               number))
 
 
 def counter(folder, name, device="lo"):
@@ -64,7 +60,7 @@ def udp_sent():
 
 def counters_of(tmp):
     folder, before = tmp / "counters", udp_sent()
-    pair(folder, 18601, "ib_write_lat", "-n", "1000", "-s", "8")
+    pair(folder, "ib_write_lat", "-n", "1000", "-s", "8")
     # Each end writes as often as it is told to.
     expect(counter(folder, "rx_write_requests") == 2000, "writes", counter(folder, "rx_write_requests"))
     kernel, ours = udp_sent() - before, counter(folder, "port_xmit_packets")
@@ -72,10 +68,10 @@ def counters_of(tmp):
     expect(ours <= kernel <= ours + 64, "the kernel sent", kernel, "we count", ours)
     expect(counter(folder, "port_rcv_packets") == ours, "nothing is lost here")
     expect(counter(folder, "out_of_sequence") == 0, "a sound wire has no gap")
-    pair(folder, 18602, "ib_read_lat", "-n", "500", "-s", "8")
+    pair(folder, "ib_read_lat", "-n", "500", "-s", "8")
     expect(counter(folder, "rx_read_requests") == 500, "reads", counter(folder, "rx_read_requests"))
     expect(counter(folder, "rx_write_requests") == 2000, "what ended processes counted stays")
-    pair(folder, 18603, "ib_atomic_lat", "-A", "FETCH_AND_ADD", "-n", "500")
+    pair(folder, "ib_atomic_lat", "-A", "FETCH_AND_ADD", "-n", "500")
     expect(counter(folder, "rx_atomic_requests") == 500, "atomics", counter(folder, "rx_atomic_requests"))
 
 
@@ -89,7 +85,7 @@ def facts(*argv):
 def node_facts(tmp):
     """The node's facts are those files, by each way to them, and say what they are of."""
     folder = tmp / "facts"
-    pair(folder, 18604, "ib_write_bw", "-n", "2000", "-s", "4096",
+    pair(folder, "ib_write_bw", "-n", "2000", "-s", "4096",
          config=CONFIG + ",loss_ppm=20000,seed=3")
     expect(counter(folder, "out_of_sequence") > 0 and counter(folder, "packet_seq_err") > 0, "loss leaves traces")
     inside = run(*soft(folder, PEERPATH, "identity", "--facts", "--json"))
@@ -146,7 +142,7 @@ def beside(tmp):
 def port_down(tmp):
     """What a fault does to a running program is seen in the files, and in the node's facts."""
     folder = tmp / "down"
-    with subprocess.Popen(soft(folder, "ib_write_bw", "-p", "18605", "-d", "lo"), stdout=subprocess.DEVNULL) as server:
+    with subprocess.Popen(soft(folder, "ib_write_bw", "-p", str(port()), "-d", "lo"), stdout=subprocess.DEVNULL) as server:
         try:
             time.sleep(0.7)
             for value, state, physical in (("down", "DOWN", "Disabled"), ("up", "ACTIVE", "LinkUp")):
@@ -200,11 +196,7 @@ def main():
 
 
 if __name__ == "__main__":
-    if os.environ.get("PEERPATH_SYSFS_INSIDE"):
-        sys.exit(main())
-    if run("unshare", "-rn", "true").returncode:
-        print("skipped: no network namespace of its own to be had (unshare -rn)")
-        sys.exit(77)
-    os.environ["PEERPATH_SYSFS_INSIDE"] = "1"
-    sys.exit(subprocess.run(["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable,
-                             *sys.argv], check=False).returncode)
+    need("ib_write_lat", "ibv_devinfo")
+    not_sanitized()
+    alone(needed=True)
+    sys.exit(main())
