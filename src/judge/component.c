@@ -87,11 +87,15 @@ static bool read_version(const char *at, const char *end, char ret[PP_COMPONENT_
 
 static const char *find_fold(const char *text, const char *end, const char *word)
 {
+	const char low = (char)tolower((unsigned char)*word),
+		   high = (char)toupper((unsigned char)*word);
 	size_t n = strlen(word);
 
 	for (; (size_t)(end - text) >= n; text++) {
-		size_t i = 0;
+		size_t i = 1;
 
+		if (*text != low && *text != high)
+			continue;
 		while (i < n && tolower((unsigned char)text[i]) == tolower((unsigned char)word[i]))
 			i++;
 		if (i == n)
