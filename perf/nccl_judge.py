@@ -131,12 +131,37 @@ def near(n):
     return b"NCC NCCL#NNNN##/GDRD NCCL NCCL# # # nThread\n"
 
 
+def heads(n):
+    """What messages begin with, in none of them."""
+    return (b"n%d:1:2 [0] NCCL INFO comm 0 Failed to x Error: net Successfully x failed to x NET reuse Got async comm 1\n"
+            % (n & 7))
+
+
+def again(n):
+    """One line that begins a message hundreds of times."""
+    return b"n%d:1:2 [0] NCCL INFO " % (n & 7) + b"comm 0x1 rank 1 nranks 2 cudaDev 0 " * 400 + b"\n"
+
+
+def trace(n):
+    """The same in one word."""
+    return b"n:1:2 [0] NCCL TRACE " + b"regAddr=" * 1900 + b"\n"
+
+
+def living(n):
+    """A process with more living communicators than are looked at, and ranks that are alike modulo 64."""
+    if n < 200:
+        return (b"n0:1:2 [0] NCCL INFO comm 0x%x rank %d nranks 800 cudaDev 0 busId 1b000 - Init COMPLETE\n"
+                % (n, 2 + 64 * (n & 1)))
+    return b"n0:1:2 [0] NCCL INFO Channel %02d/0 : 130[0] -> %d[0] [send] via NET/IB/0\n" % (n & 31, n % 4000)
+
+
 LOGS = {"few": few, "many": many, "one line": one_line}
 LOGS |= {name: repeat(line) for name, line in {
     "dense": connection, "unknown": other, "warnings": warning, "members": member, "mixed": mixed,
     "fresh": fresh, "dead": dead, "rows": row, "coloured": coloured, "crlf": crlf,
     "docker": docker, "prefixes": prefix, "together": run_together, "short": short,
-    "letters": letter, "newlines": lambda n: b"\n", "near": near}.items()}
+    "letters": letter, "newlines": lambda n: b"\n", "near": near, "heads": heads,
+    "again": again, "trace": trace, "living": living}.items()}
 
 
 def timed(argv):
