@@ -19,7 +19,7 @@ import sys
 import time
 
 from soft import PART as PART_OF_A_NIC
-from soft import Fault, alone, cases, listening, need, not_sanitized, on, pair, port
+from soft import LOOP, Fault, alone, cases, listening, need, not_sanitized, on, pair, port
 
 PEERPATH, PART = sys.argv[1:3]
 LO = "name=soft0,address=127.0.0.1"
@@ -38,8 +38,9 @@ def expect(good, *what):
 
 # ── one program, one description ──
 
-def alone_says(fault, words, status, *wanted):
-    done = subprocess.run(on(PEERPATH, config(fault), words.split()), stdin=subprocess.DEVNULL, text=True,
+def alone_says(fault, words, status, *wanted, device=LO):
+    described = f"{device},fault={fault}"
+    done = subprocess.run(on(PEERPATH, described, words.split()), stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT_S, check=False)
     missing = [want for want in wanted if not re.search(want, done.stdout, re.M)]
     expect(done.returncode == status and not missing, f"exit {done.returncode}, without {missing}\n{done.stdout[-2000:]}")
@@ -54,6 +55,17 @@ def client_says(fault, words, status, *wanted, env=None):
     missing = [want for want in wanted if not re.search(want, said, re.M)]
     expect((code == status if status is not None else code != 0) and not missing,
            f"exit {code}, without {missing}\n{said[-2000:]}")
+
+
+def table_of_gids():
+    """One address is gone, two change places: the table, and who asks for an index that holds none."""
+    alone_says("gid=off:0", "ibv_devinfo -v", 0, r"GID\[ +1\]:\s+::1, RoCE v2", device=LOOP)
+    alone_says("gid=0:1", "ibv_devinfo -v", 0, r"GID\[ +0\]:\s+::1, RoCE v2", r"GID\[ +1\]:\s+::ffff:127.0.0.1, RoCE v2",
+               device=LOOP)
+    done = subprocess.run(on(PEERPATH, f"{LOOP},fault=gid=off:0", ["ibv_devinfo", "-v"]), text=True, capture_output=True,
+                          timeout=WAIT_S, check=False)
+    expect("127.0.0.1" not in done.stdout, done.stdout)
+    client_says("gid=off:0", "ibv_rc_pingpong -d soft0 -g 0", 1, "local address: .* GID ::$")
 
 
 def dmabuf_probe(error, name):
@@ -92,6 +104,7 @@ def calls():
         ("port=down, ibv_devinfo", alone_says, "port=down", "ibv_devinfo -v", 0, r"state:\s+PORT_DOWN \(1\)",
          r"phys_state:\s+DISABLED \(3\)"),
         ("port=down, ib_write_bw", alone_says, "port=down", "ib_write_bw -d soft0", 1, "Port number 1 state is Down"),
+        ("the table of GIDs", table_of_gids),
         ("an errno that is none is refused", alone_says, "reg_mr=ENOMEMORY", "true", 65, "an errno, by name or number"),
     ]
     for error, name in ((9, None), (93, "EPROTONOSUPPORT"), (95, "EOPNOTSUPP"), (524, "ENOTSUPP"), (22, "EINVAL"),
@@ -287,6 +300,25 @@ def half_a_partition():
         expect(status != 0 and RETRIES in said, status, said[-1500:])
 
 
+def ucx_loses_its_port():
+    """Both ends are ill, and nothing is lost; then the receiver's port goes down, and the sender says why it
+    ends. In this test of UCX's the server sends; a receiver that sends nothing learns of nothing."""
+    number = str(port())
+    words = ["ucx_perftest", "-t", "tag_bw", "-n", "1000000", "-s", "65536", "-p", number]
+    env = {**UCX, "UCX_RC_TIMEOUT": "100ms"}
+    with Program(words, "loss=1% duplicate=1%", **env) as server:
+        end = time.monotonic() + WAIT_S
+        while not listening(int(number)) and time.monotonic() < end:
+            time.sleep(0.02)
+        with Program([*words, "127.0.0.1"], "loss=1% corrupt=0.1%", **env) as client:
+            while devices().get(server.process.pid, {}).get("traffic", {}).get("sent_packets", 0) < 2000:
+                expect(time.monotonic() < end and server.process.poll() is None, "no traffic", server.text)
+                server.read(0.1)
+            fault("port=down", "--pid", str(client.process.pid))
+            status, said = server.ends()
+            expect(status != 0 and "send completion with error: transport retry counter exceeded" in said, status, said[-2000:])
+
+
 def queue_pairs_break():
     with Pair(BW, 4) as beside, Pair(BW, 60) as pair_:
         fault("qp=fatal", "--pid", str(pair_.client.process.pid))
@@ -442,10 +474,10 @@ def overflow():
 
 
 def running():
-    need("ibv_asyncwatch", "ib_write_bw", "ib_send_bw", "ib_send_lat")
+    need("ibv_asyncwatch", "ib_write_bw", "ib_send_bw", "ib_send_lat", "ucx_perftest")
     return [("events of port, GID and device", events), ("a port goes down for good", port_down_for_good),
             ("a port goes down for a moment", port_down_for_a_moment), ("half a partition", half_a_partition),
-            ("queue pairs break", queue_pairs_break), ("the device goes", device_goes),
+            ("queue pairs break", queue_pairs_break), ("UCX loses its port", ucx_loses_its_port), ("the device goes", device_goes),
             ("what is set, listed, refused, cleared", registration_fails_later),
             ("strangers at the socket", strangers_at_the_socket), ("congestion", congestion), ("exactly the next acknowledge", next_acknowledge),
             ("late packets", late, "delay"), ("late completions", late, "cq_delay"), ("a queue overflows", overflow)]

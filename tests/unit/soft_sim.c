@@ -202,6 +202,32 @@ static void send_copy(struct soft_sim *sim, struct soft_sim_end *to, const uint8
 	fly(sim, flight);
 }
 
+/* As a link does it: by the fate that is drawn for the packet. */
+static void send_by_fault(struct soft_sim *sim, struct soft_sim_end *to,
+			  const struct soft_packet *p, uint8_t *bytes, size_t len)
+{
+	static const struct soft_gid nobody;
+	const struct soft_fault_packet about = {&nobody, &nobody, p->psn, p->opcode, p->syndrome};
+	struct soft_fault_fate fate = soft_fault_draw(sim->plan.fault, &about);
+	pp_ns delay = sim->plan.delay;
+
+	if (fate.lost) {
+		sim->lost++;
+		return;
+	}
+	if (fate.corrupted) {
+		uint32_t bit = fate.corrupt_bit % ((uint32_t)len * 8);
+
+		bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	sim->plan.delay +=
+		fate.delay + (fate.reordered ? fate.behind * sim->plan.reorder_delay : 0);
+	send_copy(sim, to, bytes, len, /* record= */ false);
+	if (fate.duplicated)
+		send_copy(sim, to, bytes, len, /* record= */ false);
+	sim->plan.delay = delay;
+}
+
 /* A request leaves only if its window has room: data with all its bytes (counted already), a READ
  * request (not yet) for the beginning of its answer. One packet may always. */
 static void check_window(struct soft_sim_end *end, const struct soft_packet *p)
@@ -253,7 +279,9 @@ static void on_send(struct soft_qp *qp, const struct soft_path *path, const stru
 	}
 	len = qp->jumbo ? encode_record(end->sim, p, pieces, num_pieces, &bytes)
 			: encode(p, pieces, num_pieces, &bytes);
-	if (!end->peer->killed) {
+	if (!end->peer->killed && end->sim->plan.fault && !qp->jumbo) {
+		send_by_fault(end->sim, end->peer, p, bytes, len);
+	} else if (!end->peer->killed) {
 		send_copy(end->sim, end->peer, bytes, len, qp->jumbo);
 		if (happens(end->sim, end->sim->plan.duplicate_ppm))
 			send_copy(end->sim, end->peer, bytes, len, qp->jumbo);

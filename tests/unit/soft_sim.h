@@ -8,6 +8,7 @@
 #define PP_TESTS_SOFT_SIM_H
 
 #include "soft/lane/record.h"
+#include "soft/link/fault.h"
 #include "soft/qp/parts.h"
 #include "soft/qp/status.h"
 
@@ -48,6 +49,7 @@ struct soft_sim_plan {
 	 * with pieces to be fetched, so many are not to be had. */
 	uint32_t lane_ppm, unfetched_ppm;
 	pp_ns delay, jitter, reorder_delay;
+	struct soft_fault *fault; /* what befalls packets of the wire besides; NULL: nothing */
 };
 
 struct soft_sim_flight {

@@ -571,13 +571,54 @@ static void ill_wire(void **state)
 	}
 }
 
+static void set(struct soft_fault *fault, const char *text)
+{
+	struct soft_fault_spec spec;
+	struct pp_error err = {0};
+
+	if (soft_fault_spec_parse(text, &spec, &err) || soft_fault_apply(fault, &spec, &err))
+		fail_msg("%s: %s", text, err.text);
+}
+
+/* The faults of `peerpath soft fault`: the same seed and the same traffic, the same log of them;
+ * and every byte right under each. */
+static void replayed(void **state)
+{
+	static const char *const faults[] = {"loss=1%",
+					     "duplicate=1%",
+					     "reorder=2%",
+					     "corrupt=0.1%",
+					     "delay=1us~20us@10%",
+					     "loss=ack@5..6",
+					     "loss=read_response_last@2",
+					     "duplicate=atomic@/9"};
+	static struct soft_fault fault[5];
+
+	(void)state;
+	for (unsigned int k = 0; k < 5; k++) {
+		const struct soft_fault_plan none = {.seed = k < 3 ? 11 : 12};
+		struct soft_sim_plan plan = {
+			.delay = 5000, .reorder_delay = 40000, .fault = &fault[k]};
+
+		soft_fault_init(&fault[k], &none);
+		for (unsigned int i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+			set(&fault[k], faults[i]);
+		assert_true(mixed(/* seed= */ k == 4 ? 4 : 3, 1000, plan) > 0);
+		assert_true(fault[k].logged > 50);
+	}
+	/* 0 and 1: the same. 2: the same again. 3: another seed of faults. 4: other traffic. */
+	assert_true(fault[0].hash == fault[1].hash && fault[0].logged == fault[1].logged);
+	assert_memory_equal(fault[0].log, fault[2].log, sizeof(fault[0].log));
+	assert_true(fault[0].hash != fault[3].hash);
+	assert_true(fault[3].hash != fault[4].hash);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clean_wire),
-		cmocka_unit_test(clean_lane),
-		cmocka_unit_test(changing_link),
-		cmocka_unit_test(ill_wire),
+		cmocka_unit_test(clean_wire),	 cmocka_unit_test(clean_lane),
+		cmocka_unit_test(changing_link), cmocka_unit_test(ill_wire),
+		cmocka_unit_test(replayed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
