@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The software RDMA device beside UCX over TCP: bandwidth, latency, CPU, in one run.
+"""The software RDMA device beside UCX: over UDP beside UCX over TCP, and by the same-host link beside UCX's
+cma and posix: bandwidth, latency, CPU, in one run.
 
-usage: soft.py PEERPATH [--rounds N] [--quick]
+usage: soft.py PEERPATH [--rounds N] [--quick] [--same-host | --wire]
 
 Two processes on loopback, one a processor, ICRC on, in a network namespace of their own where that is allowed;
 what the peer does and what the device does alternate, N rounds; medians. The device is measured by perftest's
 ib_write_bw and ib_write_lat, whose receiver polls memory and never the library: a thread must be woken. The peer
 is measured twice: UCX as applications use it (ucp_put_bw, ucp_put_lat) and its bare TCP transport (put_bw with zcopy,
-am_lat), which is its best. CPU seconds are both processes' together, start-up included.
+am_lat), which is its best. On the same-host link its peer is UCX's bare cma (put_bw, one process writes into the other's
+memory) and posix (am_lat, both poll); of small sizes, where a copy through shared memory is UCX's way, posix. CPU seconds are both processes' together, start-up included.
 Needs perftest, ucx_perftest and idle (tests/soft). Exit 1 outside the bounds, which are ratios to ucp.
 """
 import argparse
@@ -23,6 +25,7 @@ import time
 SIZES = (65536, 262144, 1048576)
 DEVICE, GID = "soft0", "0"
 CONFIG = "name=soft0,address=127.0.0.1,address=::1"
+WIRE = CONFIG + ",same-host=no"
 PORT = [25000 + os.getpid() % 20000]
 
 
@@ -53,9 +56,9 @@ def run(server, client, env):
     return out, cpu
 
 
-def soft(peerpath, tool, *args):
+def soft(peerpath, tool, *args, config=WIRE):
     PORT[0] += 1
-    base = [peerpath, "soft", "-c", CONFIG, "--", tool, "-d", DEVICE, "-x", GID, "-F", "-p", str(PORT[0]), *args]
+    base = [peerpath, "soft", "-c", config, "--", tool, "-d", DEVICE, "-x", GID, "-F", "-p", str(PORT[0]), *args]
     return run(base, [*base, "127.0.0.1"], {})
 
 
@@ -77,6 +80,14 @@ def ucx_row(out):
         sys.exit("no figures of ucx_perftest:\n" + out[-1500:])
     words = rows[-1].split()
     return float(words[-5]), float(words[-3])
+
+
+def ucx_typical(out):
+    """The median latency, us, as perftest's typical one is."""
+    rows = re.findall(r"^\s*(?:Final:)?\s*\d+((?:\s+[\d.]+){7})\s*$", out, re.M)
+    if not rows:
+        sys.exit("no figures of ucx_perftest:\n" + out[-1500:])
+    return float(rows[-1].split()[0])
 
 
 def perftest_bw(out):
@@ -122,6 +133,60 @@ def latency(peerpath, series):
         s.bare.append(bare)
 
 
+class Near:
+    """The same-host link and its peer in each round."""
+
+    def __init__(self, name, ours, theirs, bound):
+        self.name, self.ours, self.theirs, self.bound = name, ours, theirs, bound
+        self.pairs = []
+
+    def measure(self):
+        self.pairs.append((self.ours(), self.theirs()))
+
+    def row(self):
+        """Outside its bound? The median of each, and of the rounds' ratios: what slows a round slows both."""
+        ours, theirs = (statistics.median(x) for x in zip(*self.pairs))
+        ratio = statistics.median(a / b for a, b in self.pairs)
+        print(f"{self.name:44} {ours:9.2f} {theirs:9.2f} {ratio:6.2f}  {self.bound[0]}")
+        return self.bound[1] is not None and not self.bound[1](ours, ratio)
+
+
+def near_series(peerpath, total):
+    """Rows of the same-host link: name, how ours is measured, how the peer is, bound."""
+    def bw(tool, size):
+        return lambda: perftest_bw(soft(peerpath, tool, "-s", str(size), "-n", str(total // size), config=CONFIG)[0])
+
+    def lat(tool):
+        return lambda: perftest_lat(soft(peerpath, tool, "-s", "8", "-n", "20000", config=CONFIG)[0])
+
+    def cma(test, size):
+        return lambda: ucx_row(ucx(test, size, total // size, ("-x", "cma", "-d", "memory", "-D", "zcopy"))[0])[1]
+
+    def posix():
+        return ucx_typical(ucx("am_lat", 8, 20000, ("-x", "posix", "-d", "memory", "-D", "short"))[0])
+
+    none = ("", None)
+    return [
+        Near("RC WRITE 64 KiB, MiB/s, beside cma put", bw("ib_write_bw", 65536), cma("put_bw", 65536), none),
+        Near("RC WRITE 1 MiB, MiB/s, beside cma put", bw("ib_write_bw", 1 << 20), cma("put_bw", 1 << 20),
+             (">= 0.9", lambda ours, ratio: ratio >= 0.9)),
+        Near("RC READ 1 MiB, MiB/s, beside cma get", bw("ib_read_bw", 1 << 20), cma("get", 1 << 20), none),
+        Near("RC SEND 1 MiB, MiB/s, beside cma put", bw("ib_send_bw", 1 << 20), cma("put_bw", 1 << 20), none),
+        Near("8 B, us, ib_send_lat, beside posix am", lat("ib_send_lat"), posix,
+             ("<= 2 us", lambda ours, ratio: ours <= 2)),
+        Near("8 B, us, ib_write_lat, beside posix am", lat("ib_write_lat"), posix, none),
+    ]
+
+
+def same_host(peerpath, rounds, total):
+    series = near_series(peerpath, total)
+    for _ in range(rounds):
+        for s in series:
+            s.measure()
+    print(f"{'':44} {'device':>9} {'UCX':>9} {'ratio':>6}")
+    return any([s.row() for s in series])
+
+
 def idle(peerpath, program):
     done = subprocess.run([peerpath, "soft", "-c", CONFIG, "--", program, "1000", "2"], capture_output=True,
                           text=True, check=True)
@@ -133,6 +198,8 @@ def main():
     parser.add_argument("peerpath")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="a quarter of the bytes")
+    parser.add_argument("--same-host", action="store_true", help="the same-host link alone")
+    parser.add_argument("--wire", action="store_true", help="the wire alone")
     parser.add_argument("--idle", help="the program tests/soft/idle: measures memory and CPU of idle queue pairs too")
     args = parser.parse_args()
     for tool in ("ib_write_bw", "ucx_perftest", "taskset"):
@@ -143,13 +210,22 @@ def main():
         os.execvp("unshare", ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable,
                               *sys.argv])
     total = (1 << 30) if args.quick else (4 << 30)
+    bad = not args.wire and same_host(args.peerpath, args.rounds, total // 2)
+    if not args.same_host:
+        bad |= wire(args.peerpath, args.rounds, total)
+    if args.idle:
+        idle(args.peerpath, args.idle)
+    return int(bad)
+
+
+def wire(peerpath, rounds, total):
     speed = {size: Series() for size in SIZES}
     cpu = {size: Series() for size in SIZES}
     lat = {"ib_write_lat": Series(), "ib_send_lat": Series()}
-    for _ in range(args.rounds):
+    for _ in range(rounds):
         for size in SIZES:
-            bandwidth(args.peerpath, size, total, speed[size], cpu[size])
-        latency(args.peerpath, lat)
+            bandwidth(peerpath, size, total, speed[size], cpu[size])
+        latency(peerpath, lat)
     bad = False
     print(f"{'':36} {'device':>9} {'UCX ucp':>9} {'UCX bare':>9} {'/ucp':>6} {'/bare':>6}")
     for size in SIZES:
@@ -157,9 +233,7 @@ def main():
         cpu[size].row("  CPU s/GB")
     for name, s in lat.items():
         bad |= s.row(f"8 B, us, {name}", "<= 1.5") > 1.5
-    if args.idle:
-        idle(args.peerpath, args.idle)
-    return int(bad)
+    return bad
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ SHARED = pathlib.Path(os.environ.get("PEERPATH_SHARED") or TOP.parent / "shared"
 # Index 0 is the IPv4 GID, 1 the IPv6 one. An unknown part makes programs post by ibv_post_send(),
 # ConnectX-5's by ibv_wr_*().
 LOOP = "name=soft0,address=127.0.0.1,address=::1"
+# How two processes talk: as they do by themselves, by the wire, or where neither can read the other's memory.
+LINK = os.environ.get("PEERPATH_TEST_LINK", "same-host")
+if LINK == "wire":
+    LOOP += ",same-host=no"
 PART = ",vendor_id=0x2c9,vendor_part_id=4119"
 
 
@@ -60,7 +64,9 @@ def alone(needed=False):
 
 def on(peerpath, config, words):
     """The command line that runs words on the software device."""
-    return [os.path.abspath(peerpath), "soft", "--config", config, "--", *map(str, words)]
+    # The other's number means nothing in a pid namespace of one's own.
+    apart = ["unshare", "--pid", "--fork", "--kill-child"] if LINK == "two-copies" else []
+    return [*apart, os.path.abspath(peerpath), "soft", "--config", config, "--", *map(str, words)]
 
 
 def port():

@@ -165,7 +165,7 @@ static void test_hostile_records(void **state)
 	DAMAGE(num_pieces, 0, true);
 	DAMAGE(num_pieces, 1, true);
 	DAMAGE(num_pieces, 34, true);
-	DAMAGE(header, SOFT_ACKNOWLEDGE, false);
+	damage(AT(header), SOFT_ACKNOWLEDGE, 1, false);
 	damage(AT(header), 0xff, 1, false);
 	damage(AT(header) + 1, 0x0f, 1, false);
 	damage(piece, UINT64_MAX - 1, 8, true);

@@ -155,7 +155,8 @@ static void leave(struct soft_qp *qp, const char *why)
 {
 	use_window(qp, qp->wire_window);
 	qp->lane = NULL;
-	qp->jumbo = 0;
+	qp->jumbo = qp->reads = 0;
+	qp->full = false;
 	qp->wire_reason = why;
 }
 
@@ -218,6 +219,7 @@ bool soft_lanes_usable(const struct soft_qp *qp, const char **ret_reason)
 
 void soft_lanes_route(struct soft_engine *e, struct soft_qp *qp)
 {
+	struct soft_lane_shape shape = {0};
 	const char *reason;
 	bool use;
 
@@ -233,7 +235,11 @@ void soft_lanes_route(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	use = soft_lanes_usable(qp, &reason);
 	use_window(qp, use ? &qp->lane->window : qp->wire_window);
-	qp->jumbo = use ? soft_lane_jumbo(qp->lane) : 0;
+	if (use)
+		shape = soft_lane_shape(qp->lane);
+	qp->jumbo = shape.jumbo;
+	qp->reads = shape.reads;
+	qp->full = shape.full;
 }
 
 void soft_lanes_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_packet *p,

@@ -53,10 +53,9 @@ static void on_record(void *arg, const struct soft_record *record, struct soft_p
 }
 
 /* How many records; -EPROTO. */
-static int receive(struct soft_lane_in *lane, struct soft_engine_input *in)
+static int receive(struct soft_lane_in *lane, size_t budget, struct soft_engine_input *in)
 {
-	return lane->ring.shared ? soft_lane_in_receive(lane, SOFT_RECEIVE_BUDGET, on_record, in)
-				 : 0;
+	return lane->ring.shared ? soft_lane_in_receive(lane, budget, on_record, in) : 0;
 }
 
 static void hear_in(struct soft_engine *e, struct soft_lane_in *lane)
@@ -69,7 +68,7 @@ static void hear_in(struct soft_engine *e, struct soft_lane_in *lane)
 		struct soft_engine_input in = {.engine = e, .now = pp_clock_monotonic()};
 
 		/* What it wrote before its end came here. */
-		(void)receive(lane, &in);
+		(void)receive(lane, SOFT_LANE_WINDOW + SOFT_RING_BYTES, &in);
 		in_free(e, lane);
 	}
 }
@@ -117,7 +116,7 @@ unsigned int soft_lanes_receive(struct soft_engine *e, struct soft_engine_input 
 		int n;
 
 		next = lane->next;
-		n = receive(lane, in);
+		n = receive(lane, SOFT_RECEIVE_BUDGET, in);
 		if (n < 0) {
 			e->lanes.broken++;
 			in_free(e, lane);

@@ -52,8 +52,8 @@ int soft_lane_open(unsigned int slot, unsigned int own_slot, struct soft_lane **
 	lane->end = SOFT_LANE_OUT;
 	lane->slot = slot;
 	lane->fd = lane->bell_fd = -1;
-	soft_window_init(&lane->window, SOFT_LANE_WINDOW);
 	/* Nothing has to be found out: nobody else uses the ring. */
+	soft_window_init(&lane->window, SOFT_LANE_WINDOW);
 	lane->window.limit = lane->window.limit_max;
 	/* A reader that does not get the processor has lost nothing. */
 	lane->window.rto_min = RTO_MIN;
@@ -95,9 +95,31 @@ int soft_lane_pull_errno(const struct soft_lane *lane)
 	return soft_ring_pull_errno(&lane->ring);
 }
 
-uint32_t soft_lane_jumbo(const struct soft_lane *lane)
+static void resize(struct soft_window *w, uint64_t limit)
 {
-	return soft_lane_pull_errno(lane) ? SOFT_LANE_JUMBO_COPIED : SOFT_LANE_JUMBO;
+	if (w->limit_max == limit)
+		return;
+	w->limit = w->limit_max = w->fast_until = limit;
+}
+
+/* Is there a place for each reference of a turn? */
+static bool references_left(struct soft_lane *lane)
+{
+	unsigned int last = lane->next_reference + SOFT_LANE_TURN - 1;
+
+	return soft_ring_passed(&lane->ring, lane->references[last % SOFT_LANE_REFERENCES].end);
+}
+
+struct soft_lane_shape soft_lane_shape(struct soft_lane *lane)
+{
+	bool copied = soft_lane_pull_errno(lane);
+
+	resize(&lane->window, copied ? SOFT_LANE_WINDOW_COPIED : SOFT_LANE_WINDOW);
+	return (struct soft_lane_shape){
+		.jumbo = copied ? SOFT_LANE_JUMBO_COPIED : SOFT_LANE_JUMBO,
+		.reads = copied ? 0 : SOFT_LANE_READS,
+		.full = soft_ring_beyond(&lane->ring, SOFT_LANE_FULL) || !references_left(lane),
+	};
 }
 
 /* A place for a reference, or NULL: the reader is too far behind. */

@@ -24,14 +24,21 @@
 
 enum {
 	SOFT_LANE_COPIED = 8 << 10,
-	SOFT_LANE_REFERENCES = 64, /* not fetched yet; more are copied */
+	SOFT_LANE_REFERENCES = 256, /* not fetched yet; more are copied */
 	SOFT_LANE_JUMBO = SOFT_RECORD_PAYLOAD_MAX,
 	SOFT_LANE_JUMBO_COPIED = 64 << 10,
 	/*
-	 * What may be under way. A ring holds requests of its own side, and answers to READs of the
-	 * other: of either no more than this and one READ request, SOFT_READ_OPEN_MAX at most.
+	 * What may be under way. By reference so much that the reader goes on while the writer
+	 * waits for a processor; what is copied, and answers to READs of the other side, must fit
+	 * into the ring: three of the longest records.
 	 */
-	SOFT_LANE_WINDOW = 640 << 10,
+	SOFT_LANE_WINDOW = 32 << 20,
+	SOFT_LANE_WINDOW_COPIED = 816 << 10,
+	SOFT_LANE_READS = 8 << 20,
+	/* Beyond that no request begins: what one turn of a queue pair sends, and answers, still
+	 * fit. */
+	SOFT_LANE_FULL = SOFT_RING_BYTES / 2,
+	SOFT_LANE_TURN = 32, /* references of one turn: fewer fit into its bytes */
 };
 
 struct soft_lane_stats {
@@ -78,8 +85,13 @@ bool soft_lane_send(struct soft_lane *lane, const struct soft_record_route *rout
 		    unsigned int num_pieces);
 /* Wakes the reader if it sleeps. */
 void soft_lane_flush(struct soft_lane *lane);
-/* Most payload bytes of one packet. */
-uint32_t soft_lane_jumbo(const struct soft_lane *lane);
+/* What a queue pair may do on it now: most payload bytes of one packet, bytes that its READs ask
+ * for (0: as on the wire), no request at all. Fits the window to how payload goes. */
+struct soft_lane_shape {
+	uint32_t jumbo, reads;
+	bool full;
+};
+struct soft_lane_shape soft_lane_shape(struct soft_lane *lane);
 /* 0: payload is fetched by the reader; else why it is copied. */
 int soft_lane_pull_errno(const struct soft_lane *lane);
 /* What was referred to in [from, to), or by @qpn, is not sent any more. */

@@ -57,8 +57,12 @@ static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t l
 	got = process_vm_readv(pull->pid, local, 3, remote, n, 0);
 	pull->pulls++;
 	if (got != (ssize_t)(len + sizeof(token)) || token != r->token) {
+		int error = got < 0				   ? errno
+			    : got < (ssize_t)(len + sizeof(token)) ? EFAULT
+								   : ESTALE;
+
 		if (!pull->error)
-			pull->error = got < 0 ? errno : got == (ssize_t)len ? ESTALE : EFAULT;
+			pull->error = error;
 		return -ESTALE;
 	}
 	soft_copy_place((uint8_t *)to + len - last, end, last);

@@ -42,6 +42,13 @@ uint8_t *soft_ring_reserve(struct soft_ring *ring, size_t bytes)
 	return ring->bytes + ring->mine % SOFT_RING_BYTES;
 }
 
+bool soft_ring_beyond(struct soft_ring *ring, size_t bytes)
+{
+	uint64_t used = ring->mine - ring->theirs;
+
+	return used > bytes && see_head(ring, &used) && used > bytes;
+}
+
 void soft_ring_publish(struct soft_ring *ring, size_t bytes)
 {
 	ring->mine += bytes;

@@ -48,6 +48,8 @@ void soft_ring_done(struct soft_ring *ring); /* a ring that was never made is fi
 
 /* Writing side. Room for @bytes, or NULL: full, or broken. */
 uint8_t *soft_ring_reserve(struct soft_ring *ring, size_t bytes);
+/* Do more than @bytes lie there? */
+bool soft_ring_beyond(struct soft_ring *ring, size_t bytes);
 /* Gives the reader what was reserved last; @bytes of it. */
 void soft_ring_publish(struct soft_ring *ring, size_t bytes);
 /* Nothing lies in the ring, and its next bytes are far from the first ones: how many to skip. 0:

@@ -183,7 +183,10 @@ struct soft_qp {
 	struct soft_requester req;
 	struct soft_responder resp;
 	pp_ns cnp_sent; /* the last one; 0: none */
-	uint32_t jumbo; /* most payload bytes of one packet on the link in use; 0: the MTU */
+	/* Of the link in use, before every pump: most payload bytes of one packet (0: the MTU) and
+	 * those that READs may ask for (0: req.read_open); it takes no request now. */
+	uint32_t jumbo, reads;
+	bool full;
 
 	/* The engine's. */
 	struct soft_lane *lane;		 /* to the peer's process, or NULL: the wire */

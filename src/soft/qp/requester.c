@@ -44,6 +44,8 @@ void soft_requester_reset(struct soft_qp *qp)
 
 void soft_requester_start(struct soft_qp *qp)
 {
+	/* A lane may end, and the wire must do then. */
+	const struct soft_window *w = qp->wire_window ? qp->wire_window : qp->window;
 	struct soft_requester *req = &qp->req;
 	uint32_t chunk;
 
@@ -56,9 +58,9 @@ void soft_requester_start(struct soft_qp *qp)
 	 */
 	req->read_open = SOFT_READ_OPEN_MIN;
 	/* Datagrams have no window, and ask for nothing. */
-	if (qp->window && qp->window->limit_max / 8 > req->read_open)
-		req->read_open = qp->window->limit_max / 8 < SOFT_READ_OPEN_MAX
-					 ? (uint32_t)(qp->window->limit_max / 8)
+	if (w && w->limit_max / 8 > req->read_open)
+		req->read_open = w->limit_max / 8 < SOFT_READ_OPEN_MAX
+					 ? (uint32_t)(w->limit_max / 8)
 					 : SOFT_READ_OPEN_MAX;
 	/* One request may be open or several: then one is answered while the next travels. */
 	chunk = qp->attr.max_rd_atomic > 1 ? req->read_open / 3 : req->read_open / 3 * 2;

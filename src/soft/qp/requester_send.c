@@ -115,12 +115,12 @@ static enum may may_send(const struct soft_qp *qp, const struct soft_send_wr *wr
 	if (wr->opcode == SOFT_WR_READ && req->read_bytes) {
 		uint32_t chunk = req->read_chunk * qp->attr.mtu;
 
-		if (req->read_bytes + chunk > req->read_open)
+		if (req->read_bytes + chunk > (qp->reads ? qp->reads : req->read_open))
 			return MAY_AFTER_ANSWER;
 	}
 	/* Of a READ the first response counts: were all of them to fit, short packets of others
 	 * could keep it waiting for ever. One READ request may so exceed the window. */
-	if (!soft_window_open(qp->window, cost))
+	if (qp->full || !soft_window_open(qp->window, cost))
 		return req->bytes_out ? MAY_AFTER_ANSWER : MAY_AFTER_OTHERS;
 	return MAY_SEND;
 }

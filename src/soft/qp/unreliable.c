@@ -12,6 +12,8 @@
 
 #include "base/banned.h"
 
+static const pp_ns FULL_WAIT = 100000;
+
 /* ── out ── */
 
 static uint8_t operation(const struct soft_send_wr *wr, bool first, bool last)
@@ -125,7 +127,8 @@ bool soft_unreliable_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 		if (soft_send_wr_is_local(wr) && !wr->error) {
 			soft_requester_retire(qp);
 		} else if (!wr->error) {
-			req->rnr_until = soft_window_pace(qp->window, now);
+			req->rnr_until =
+				qp->full ? now + FULL_WAIT : soft_window_pace(qp->window, now);
 			if (req->rnr_until)
 				return false;
 			if (*budget == 0)
