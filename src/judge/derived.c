@@ -20,8 +20,17 @@ static const char *const watched[] = {"active_mtu", "active mtu", "nccl version"
 
 const char *pp_derived_word(unsigned int i)
 {
-	return i < PP_ARRAY_LEN(watched) ? watched[i]
-					 : pp_derived_measured_word(i - PP_ARRAY_LEN(watched));
+	const char *word;
+
+	if (i < PP_ARRAY_LEN(watched))
+		return watched[i];
+	i -= PP_ARRAY_LEN(watched);
+	word = pp_derived_shell_word(i);
+	if (word)
+		return word;
+	for (unsigned int n = 0; pp_derived_shell_word(n); n++)
+		i--;
+	return pp_derived_measured_word(i);
 }
 
 void pp_derived_init(struct pp_derived *d)
@@ -213,6 +222,7 @@ void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_
 	read_priority(d, text, len, line);
 	pp_derived_read_measured(d, text, len, line);
 	pp_derived_read_steps(d, text, len, line);
+	pp_derived_read_shell(d, text, len, line);
 }
 
 const char *pp_derived_sentence(const struct pp_derived *d, unsigned int i, uint64_t *ret_line)

@@ -12,6 +12,11 @@
  *   peerpath: GPU bandwidth is 0.47 of host bandwidth
  *   peerpath: a large region was refused: 230700000 bytes
  *   peerpath: ranks wait in different collectives: rank 0 in ALLREDUCE 12, rank 1 in BROADCAST 12
+ *   peerpath: lsmod lists no nv_peer_mem
+ *   peerpath: 4 RDMA devices in /sys/class/infiniband and fewer uverbs nodes in /dev/infiniband
+ *   peerpath: ulimit -l shows 64 KiB of locked memory
+ *   peerpath: an InfiniBand port has a link and no LID
+ *   peerpath: show_gids lists link-local GIDs only
  */
 #ifndef PP_JUDGE_DERIVED_H
 #define PP_JUDGE_DERIVED_H
@@ -21,7 +26,7 @@
 #include <stdint.h>
 
 enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
-enum { PP_DERIVED_SENTENCES = 10, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
+enum { PP_DERIVED_SENTENCES = 15, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
 
 struct pp_derived_counter {
 	char key[96]; /* what stands before it in its line, and its name */
@@ -39,6 +44,16 @@ struct pp_derived_step {
 	int64_t sequence, elements; /* -1 not said */
 };
 
+/* A command of a pasted shell whose answer is being read, and what answers said. */
+struct pp_derived_shell {
+	unsigned int asks; /* 0: no answer is awaited */
+	char module[32];
+	uint64_t line, last;		      /* of the command; the last one that was read */
+	unsigned int devices, nodes;	      /* in /sys/class/infiniband, in /dev/infiniband */
+	unsigned int local_gids;	      /* rows of show_gids: link-local, v2, Ethernet */
+	bool listed_nodes, link_up, lid_zero; /* the last two of the port that is being read */
+};
+
 struct pp_derived {
 	int64_t mtu[2]; /* the first two that differ; 0 none */
 	char version[2][PP_DERIVED_VERSION];
@@ -53,6 +68,7 @@ struct pp_derived {
 	double average[2];	     /* its average bandwidth, in whatever unit the table has */
 	struct pp_derived_step step; /* of the first rank that timed out */
 	int64_t step_rank;
+	struct pp_derived_shell shell;
 	uint64_t waiting[PP_DERIVED_RANKS / 64]; /* bits of the ranks that did */
 	uint64_t line[PP_DERIVED_SENTENCES];	 /* of each: the line that completed it; 0 none */
 	char sentence[PP_DERIVED_SENTENCES][PP_DERIVED_SENTENCE];
@@ -63,6 +79,8 @@ void pp_derived_init(struct pp_derived *d);
 /* Words of which one stands in every line that matters; NULL past the last. */
 const char *pp_derived_word(unsigned int i);
 void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_t line);
+/* The text is over: what only its end completes. */
+void pp_derived_end(struct pp_derived *d);
 
 /* Sentence @i of PP_DERIVED_SENTENCES and the line that completed it; NULL when it does not hold.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside of struct pp_derived: what its files share. derived_measured.c reads what was measured
- * (counters, bandwidths) and what UCX says of a memory domain, derived_steps.c where ranks wait.
+ * (counters, bandwidths) and what UCX says of a memory domain, derived_steps.c where ranks wait,
+ * derived_shell.c what commands answered.
  */
 #ifndef PP_JUDGE_DERIVED_MEASURED_H
 #define PP_JUDGE_DERIVED_MEASURED_H
@@ -20,6 +21,11 @@ enum pp_derived_which {
 	PP_DERIVED_RATIO,
 	PP_DERIVED_LARGE,
 	PP_DERIVED_STEPS,
+	PP_DERIVED_MODULE,
+	PP_DERIVED_NODES,
+	PP_DERIVED_LOCKED,
+	PP_DERIVED_LID,
+	PP_DERIVED_LOCAL,
 };
 
 /* The first of each kind stays. */
@@ -35,5 +41,9 @@ const char *pp_derived_measured_word(unsigned int i); /* NULL past the last */
 void pp_derived_read_measured(struct pp_derived *d, const char *text, size_t len, uint64_t line);
 
 void pp_derived_read_steps(struct pp_derived *d, const char *text, size_t len, uint64_t line);
+
+const char *pp_derived_shell_word(unsigned int i); /* NULL past the last */
+/* Also for lines without such a word while an answer is awaited (shell.asks). */
+void pp_derived_read_shell(struct pp_derived *d, const char *text, size_t len, uint64_t line);
 
 #endif

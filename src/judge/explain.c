@@ -294,6 +294,8 @@ static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 	e->n_lines = number;
 	if (e->derived.in_table)
 		pp_derived_read_measured(&e->derived, text, len, number);
+	if (e->derived.shell.asks)
+		pp_derived_read_shell(&e->derived, text, len, number);
 	o.n_owners = o.fits.n = 0;
 	o.fits.components = 0;
 	o.fits.derived = o.alarm = o.stamped = false;
@@ -316,6 +318,7 @@ static void end_text(struct pp_explain *e)
 	if (e->ended)
 		return;
 	pp_lines_end(e->lines);
+	pp_derived_end(&e->derived);
 	e->ended = true;
 	lines = e->n_lines;
 	for (unsigned int i = 0; i < PP_ARRAY_LEN(e->derived.sentence); i++) {
