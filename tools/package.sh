@@ -33,7 +33,8 @@ gzip -9 -n "$soft"/share/man/man1/*.1 "$stage"/peerpath/usr/share/man/man?/*
 
 # Libraries that the files of a package are linked with, as its Depends.
 depends() {
-	mkdir -p "$stage/shlibs/debian"
+	# DEBIAN tells where $ORIGIN is: our librdmacm wants our libibverbs, not Debian's.
+	mkdir -p "$stage/shlibs/debian" "$stage/$1/DEBIAN"
 	printf 'Source: peerpath\nPackage: peerpath\n' >"$stage/shlibs/debian/control"
 	files=$(find "$stage/$1/usr" -type f \( -path '*/bin/*' -o -name '*.so*' \))
 	# shellcheck disable=SC2086 # a list of files without blanks

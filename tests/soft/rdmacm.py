@@ -5,16 +5,18 @@ host over the loopback, and on two that are network namespaces with a veth betwe
 
 usage: rdmacm.py PEERPATH PART [SUBSTRING-OF-A-CASE...]
 
-Parts: perftest (-R), examples (rdma-core's), libfabric (fi_pingpong over verbs), ends (a peer that is
-killed, a port that is wrong or taken, a device that is not there).
+Parts: perftest (-R), examples (rdma-core's), libfabric (fi_pingpong over verbs), ucx (its example of a
+client and a server, over rdmacm), ends (a peer that is killed, a port that is wrong or taken).
 """
 import atexit
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from soft import Fault, alone, cases, need, not_sanitized, on, port, skip
@@ -197,6 +199,32 @@ def libfabric_cases(places):
             for endpoint in ("msg", "rdm")]
 
 
+EXAMPLE = pathlib.Path("/usr/share/doc/libucx-dev/examples/ucp_client_server.c")
+
+
+def ucx(hosts, program, interface):
+    number = port()
+    line = [program, "-c", interface, "-p", number, "-i", "50"]
+    server = [*line, "-l", hosts[0].addresses[0]]
+    run(hosts, server, [*line, "-a", hosts[0].addresses[0]], number, wanted="^ABCDEFGHIJKLMNO", stays=True)
+
+
+def ucx_cases(places):
+    need("gcc")
+    if not EXAMPLE.exists():
+        skip("libucx-dev, with its examples, is not installed")
+    where = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, where, ignore_errors=True)
+    built = subprocess.run(["gcc", "-o", f"{where}/ucp", EXAMPLE, "-lucp", "-lucs"], capture_output=True, text=True,
+                           check=False)
+    if built.returncode:
+        skip(f"UCX's example does not build here: {built.stderr[:300]}")
+    os.environ.update(UCX_TLS="rc_verbs,ud_verbs,rdmacm,self", UCX_SOCKADDR_TLS_PRIORITY="rdmacm",
+                      UCX_NET_DEVICES="soft0:1", UCX_LOG_LEVEL="error")
+    return [(f"UCX, {interface}, {place}", ucx, hosts, f"{where}/ucp", interface)
+            for place, hosts in places for interface in ("stream", "tag", "am") if place != "loopback"]
+
+
 def killed(hosts, which):
     """The survivor is told, and ends by itself."""
     address = hosts[0].addresses[0]
@@ -263,7 +291,8 @@ def main():
     alone(needed=True)
     place = Host(LOOP, ("127.0.0.1", "::1"))
     places = [("loopback", (place, place)), ("two hosts", two_hosts())]
-    parts = {"perftest": perftest_cases, "examples": examples, "libfabric": libfabric_cases, "ends": ends}
+    parts = {"perftest": perftest_cases, "examples": examples, "libfabric": libfabric_cases, "ucx": ucx_cases,
+             "ends": ends}
     return cases(parts[PART](places), sys.argv[3:])
 
 

@@ -22,6 +22,7 @@ enum { SOFT_CM_GIDS_MAX = 64, SOFT_CM_BACKLOG_MAX = 1024, SOFT_CM_PORT = 1 };
 
 /* Reasons of a reject, as InfiniBand numbers them; what SIDR answers; and the same for who asks. */
 enum {
+	SOFT_CM_REJ_RESOURCES = 3,
 	SOFT_CM_REJ_TIMEOUT = 4,
 	SOFT_CM_REJ_SERVICE_ID = 8,
 	SOFT_CM_REJ_GID = 12,
@@ -85,7 +86,7 @@ struct soft_cm_id {
 	uint64_t number; /* in the table; 0: not there */
 	unsigned int generation;
 	unsigned int delivered, acked; /* events */
-	bool sync, connect_error, reuse, has_ack_timeout, watched;
+	bool sync, reuse, has_ack_timeout, watched;
 	bool left;  /* by rdma_disconnect(); under soft_cm_qp_lock */
 	int afonly; /* -1: not said */
 	uint8_t tos, ack_timeout;
@@ -186,6 +187,7 @@ void soft_cm_tune(int fd);
 void soft_cm_accept_locked(struct soft_cm_id *listener);
 void soft_cm_resume_locked(struct soft_cm_id *listener); /* when fewer wait */
 void soft_cm_request_locked(struct soft_cm_id *child);	 /* its request is whole: tells */
+void soft_cm_refuse_locked(struct soft_cm_id *child, uint16_t reason); /* and frees it */
 
 /* ── datagram.c ── */
 
@@ -227,6 +229,8 @@ int soft_cm_channel_take(struct rdma_event_channel *channel, struct soft_cm_even
 
 /* ── device.c ── */
 
+/* Opens them: whoever listens does, so that its thread finds them open. 0 or errno. */
+int soft_cm_device_look(void);
 struct soft_cm_device *soft_cm_device_find(const struct soft_gid *gid, uint8_t *ret_index);
 int soft_cm_device_hold(struct soft_cm_device *device); /* and its protection domain; 0 or errno */
 void soft_cm_device_drop(struct soft_cm_device *device);

@@ -108,6 +108,7 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 
 	if (!soft_cm_mine(mine->generation))
 		return soft_cm_fail(EIO);
+	(void)soft_cm_device_look(); /* without any, requests are refused */
 	if (mine->state == SOFT_CM_IDLE && rdma_bind_addr(id, (struct sockaddr *)&any))
 		return -1;
 	soft_cm_lock();

@@ -77,6 +77,16 @@ static int look_locked(void)
 	return 0;
 }
 
+int soft_cm_device_look(void)
+{
+	int r;
+
+	pthread_mutex_lock(&lock);
+	r = look_locked();
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
 struct soft_cm_device *soft_cm_device_find(const struct soft_gid *gid, uint8_t *ret_index)
 {
 	struct soft_cm_device *found = NULL;

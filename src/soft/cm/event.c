@@ -45,52 +45,26 @@ void soft_cm_event_fill(struct soft_cm_event *e, const struct soft_cm_message *m
 		conn->retry_count = m->retry_count;
 }
 
-/* Why the child cannot be: InfiniBand's reason. 0: it can. */
-static uint16_t objection(struct soft_cm_id *child, const struct soft_cm_message *said)
-{
-	struct soft_gid peer = soft_cm_address_gid(&child->pub.route.addr.dst_addr);
-	struct soft_gid here = soft_cm_address_gid(&child->pub.route.addr.src_addr);
-
-	/* Packets go to the addresses that are said, not to those that an address translation
-	 * made of them. */
-	if (!soft_gid_equal(&said->from, &peer) || !soft_gid_equal(&said->to, &here) ||
-	    soft_cm_take_device(child))
-		return SOFT_CM_REJ_GID;
-	if (said->mtu && said->mtu < child->mtu)
-		child->mtu = said->mtu;
-	return soft_cm_take_route(child) ? SOFT_CM_REJ_GID : 0;
-}
-
-/* The application will not see it. */
-static void turn_away(struct soft_cm_id *child, uint16_t reason)
+/* There is no memory for it, or the device grants no more. */
+static void turn_away(struct soft_cm_id *child)
 {
 	soft_cm_lock();
-	if (soft_cm_datagram(child))
-		(void)soft_cm_lookup_answer_locked(child, SOFT_CM_SIDR_UNSUPPORTED, NULL, 0);
-	else
-		(void)soft_cm_say_locked(child, SOFT_CM_REJECT, reason, NULL, 0);
-	child->state = SOFT_CM_OVER;
-	soft_cm_id_end_locked(child);
+	soft_cm_refuse_locked(child, SOFT_CM_REJ_RESOURCES);
 	soft_cm_unlock();
-	soft_cm_id_free(child);
 }
 
 static bool introduce(struct soft_cm_event *e)
 {
 	struct soft_cm_id *child = e->child, *listener = e->id;
-	struct soft_cm_message said;
-	uint16_t reason;
 
 	soft_cm_lock();
 	listener->waiting--;
 	soft_cm_resume_locked(listener);
 	child->pub.context = listener->pub.context;
-	said = child->remote; /* the thread may replace it by a reject */
 	soft_cm_unlock();
 	e->child = NULL;
-	reason = objection(child, &said);
-	if (reason) {
-		turn_away(child, reason);
+	if (soft_cm_take_device(child) || soft_cm_take_route(child)) {
+		turn_away(child);
 		return false;
 	}
 	e->pub.listen_id = &listener->pub;
@@ -119,15 +93,19 @@ static void answer(struct soft_cm_event *e)
 		r = ENOTCONN;
 	if (!r)
 		soft_cm_established_locked(id);
-	soft_cm_unlock();
-	if (!r) {
-		e->pub.event = RDMA_CM_EVENT_ESTABLISHED;
-		return;
+	if (r) {
+		/* This event tells the end; no other shall. */
+		(void)soft_cm_say_locked(id, SOFT_CM_REJECT, SOFT_CM_REJ_CONSUMER, NULL, 0);
+		soft_cm_close_locked(id);
+		id->state = SOFT_CM_OVER;
+		id->deadline = 0;
+		soft_cm_purge_locked(id);
 	}
-	(void)soft_cm_qp_error(id);
-	e->pub.event = RDMA_CM_EVENT_CONNECT_ERROR;
+	soft_cm_unlock();
+	e->pub.event = r ? RDMA_CM_EVENT_CONNECT_ERROR : RDMA_CM_EVENT_ESTABLISHED;
 	e->pub.status = -r;
-	id->connect_error = true;
+	if (r)
+		(void)soft_cm_qp_error(id);
 }
 
 /* False: nobody is to see it. */
@@ -141,9 +119,6 @@ static bool digest(struct soft_cm_event *e)
 		return true;
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_DISCONNECTED:
-		/* What follows a connection that failed was said with the failure. */
-		if (e->id->connect_error)
-			return false;
 		if (!soft_cm_datagram(e->id))
 			soft_cm_qp_left(e->id);
 		return true;

@@ -88,22 +88,53 @@ void soft_cm_resume_locked(struct soft_cm_id *listener)
 		(void)soft_cm_watch_locked(listener, EPOLLIN);
 }
 
+void soft_cm_refuse_locked(struct soft_cm_id *child, uint16_t reason)
+{
+	if (soft_cm_datagram(child))
+		(void)soft_cm_lookup_answer_locked(child, SOFT_CM_SIDR_UNSUPPORTED, NULL, 0);
+	else
+		(void)soft_cm_say_locked(child, SOFT_CM_REJECT, reason, NULL, 0);
+	child->state = SOFT_CM_OVER;
+	soft_cm_id_end_locked(child);
+	soft_cm_id_free(child);
+}
+
+/*
+ * Packets go to the addresses that are said, not to those that an address translation made of them;
+ * and a device has to have the one that was called.
+ */
+static bool reachable(const struct soft_cm_id *child)
+{
+	struct soft_gid peer = soft_cm_address_gid(&child->pub.route.addr.dst_addr);
+	struct soft_gid here = soft_cm_address_gid(&child->pub.route.addr.src_addr);
+	uint8_t index;
+
+	return soft_gid_equal(&child->remote.from, &peer) &&
+	       soft_gid_equal(&child->remote.to, &here) && soft_cm_device_find(&here, &index);
+}
+
 void soft_cm_request_locked(struct soft_cm_id *child)
 {
 	struct soft_cm_id *listener = child->listener;
+	bool there = reachable(child);
 	struct soft_cm_event *e =
-		listener && listener->channel
+		there && listener && listener->channel
 			? soft_cm_event_new(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0)
 			: NULL;
 
 	child->state = SOFT_CM_ASKED;
 	if (!e) {
-		soft_cm_forget_locked(child);
+		soft_cm_refuse_locked(child, there ? SOFT_CM_REJ_RESOURCES : SOFT_CM_REJ_GID);
+		if (listener) {
+			listener->waiting--;
+			soft_cm_resume_locked(listener);
+		}
 		return;
 	}
 	/* The listener may have moved since. */
 	child->channel = listener->channel;
 	child->pub.channel = listener->pub.channel;
+	child->mtu = child->remote.mtu;
 	/* Each side gives what the other is able to take. */
 	child->initiator_depth = child->remote.responder_resources;
 	child->responder_resources = child->remote.initiator_depth;

@@ -40,7 +40,8 @@ int soft_cm_take_device(struct soft_cm_id *id)
 	if (r)
 		return r;
 	id->device = d;
-	id->mtu = d->mtu;
+	if (!id->mtu || id->mtu > d->mtu) /* a child has its peer's */
+		id->mtu = d->mtu;
 	id->pub.verbs = d->verbs;
 	id->pub.pd = d->pd;
 	id->pub.port_num = SOFT_CM_PORT;
