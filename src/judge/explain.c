@@ -134,7 +134,7 @@ static bool in_clue(const struct pp_clue *c, unsigned int signature)
 struct outcome {
 	unsigned int owners[PP_KNOWN_NAMES];
 	unsigned int n_owners;
-	bool alarm, stamped;
+	bool alarm, stamped, joined;
 	struct pp_stamp stamp;	   /* its times, read when something fits */
 	struct pp_shape_fits fits; /* one more than it holds: too many */
 };
@@ -145,6 +145,9 @@ static void signature_fits(struct pp_explain *e, unsigned int signature, struct 
 	unsigned int owner = e->known->owner[signature];
 	const struct pp_known *k = &e->known->list[owner];
 
+	/* Lines put together say only what none of them said alone. */
+	if (o->joined && e->seen[signature].times)
+		return;
 	if (o->fits.n <= PP_SHAPE_FITS)
 		o->fits.n++;
 	if (o->fits.n <= PP_SHAPE_FITS)
@@ -285,6 +288,37 @@ static void complain(struct pp_explain *e, const struct pp_line *line, uint64_t 
 	c->n_owners = o->n_owners;
 }
 
+/* A run of lines that were one ends here: what it says as one explains its complaints too. */
+static void end_wrapped(struct pp_explain *e)
+{
+	const struct pp_wrapped *w = &e->wrapped;
+	struct pp_line line = {w->text, w->len, e->hits, e->fields, false, 0, false};
+	struct outcome o = {.joined = true};
+	uint64_t announced = e->announced;
+
+	if (w->n < 2 || !w->worth)
+		return;
+	e->announced = 0;
+	(void)read_line(e, &line, w->first, &o);
+	e->announced = announced;
+	for (unsigned int i = 0; o.n_owners && i < e->n_complaints; i++) {
+		struct pp_complaint *c = &e->complaints[i];
+
+		if (c->n_owners || c->seen.line < w->first || c->seen.line > w->end)
+			continue;
+		memcpy(c->owners, o.owners, o.n_owners * sizeof(c->owners[0]));
+		c->n_owners = o.n_owners;
+	}
+}
+
+static void wrap(struct pp_explain *e, const char *text, size_t len, uint64_t number)
+{
+	if (pp_wrapped_add(&e->wrapped, text, len, number))
+		return;
+	end_wrapped(e);
+	pp_wrapped_begin(&e->wrapped, text, len, number);
+}
+
 static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 {
 	struct pp_explain *e = arg;
@@ -292,14 +326,18 @@ static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 	struct outcome o;
 
 	e->n_lines = number;
+	if (!e->ended)
+		wrap(e, text, len, number);
 	if (e->derived.in_table)
 		pp_derived_read_measured(&e->derived, text, len, number);
 	if (e->derived.shell.asks)
 		pp_derived_read_shell(&e->derived, text, len, number);
 	o.n_owners = o.fits.n = 0;
 	o.fits.components = 0;
-	o.fits.derived = o.alarm = o.stamped = false;
+	o.fits.derived = o.alarm = o.stamped = o.joined = false;
+	e->hits->n = 0;
 	test_line(e, &line, number, &o);
+	e->wrapped.worth |= e->hits->n || o.fits.n;
 	if (o.alarm)
 		complain(e, &line, number, &o.stamp, &o);
 	if (e->ended)
@@ -319,6 +357,7 @@ static void end_text(struct pp_explain *e)
 		return;
 	pp_lines_end(e->lines);
 	pp_derived_end(&e->derived);
+	end_wrapped(e);
 	e->ended = true;
 	lines = e->n_lines;
 	for (unsigned int i = 0; i < PP_ARRAY_LEN(e->derived.sentence); i++) {

@@ -7,6 +7,7 @@
 
 #include "judge/derived.h"
 #include "judge/explain.h"
+#include "judge/wrapped.h"
 
 /* A complaint, and the problems whose lines fit it: they may still drop out. */
 struct pp_complaint {
@@ -27,6 +28,7 @@ struct pp_explain {
 	struct pp_complaint complaints[4 * PP_UNEXPLAINED];
 	unsigned int n_complaints;
 	uint64_t more_complaints; /* beyond those, with nothing that fits */
+	struct pp_wrapped wrapped;
 	struct pp_derived derived;
 	struct pp_components components;
 	uint64_t announced; /* line after which a quoted warning follows; 0 none */
