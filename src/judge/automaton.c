@@ -247,7 +247,7 @@ static bool whole_word(const struct literal *l, const char *text, size_t end, si
 	if (l->len > SHORT || inner_blank || !isalpha((unsigned char)l->text[0]))
 		return true;
 	return (end == len || !isalpha((unsigned char)text[end])) &&
-	       (end == l->len || !isalpha((unsigned char)text[end - l->len - 1]));
+	       (end == l->len || !isalnum((unsigned char)text[end - l->len - 1]));
 }
 
 void pp_hits_add(struct pp_hits *hits, unsigned int literal)
