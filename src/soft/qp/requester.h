@@ -13,6 +13,8 @@ enum {
 	 * the kernel charges for keeping it. */
 	SOFT_PACKET_COST = 256,
 	SOFT_ACK_EVERY = 128 * 1024, /* most bytes of a train between acknowledges */
+	SOFT_ACK_EVERY_REFERRED = 1 << 20,
+	SOFT_REFERRED_EFFORT = 8 * 1024,
 	SOFT_READ_OPEN_MIN = 96 * 1024,
 	SOFT_READ_OPEN_MAX = 512 * 1024,
 	SOFT_BACKOFF_MAX = 7, /* doublings of the early interval */

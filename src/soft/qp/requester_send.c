@@ -207,6 +207,9 @@ static uint64_t ack_every(const struct soft_qp *qp)
 {
 	uint64_t part = qp->window->limit / 8;
 
+	/* Each wakes somebody, and there is no lack of room that it would have to tell of. */
+	if (qp->reads)
+		return part < SOFT_ACK_EVERY_REFERRED ? part : SOFT_ACK_EVERY_REFERRED;
 	return part < SOFT_ACK_EVERY ? part : SOFT_ACK_EVERY;
 }
 
@@ -251,7 +254,16 @@ static unsigned int gather(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t
 	return soft_local_gather(qp, wr, soft_send_wr_offset(qp, wr, index), p->payload_bytes, ret);
 }
 
-/* Returns what it cost. */
+/* What a packet takes of a turn: one whose payload the peer fetches takes little. */
+static uint64_t effort(const struct soft_qp *qp, const struct soft_packet *p, uint64_t cost)
+{
+	if (!qp->reads || !p->stays || p->payload_bytes <= SOFT_REFERRED_EFFORT)
+		return cost;
+	return p->payload_bytes / 8 > SOFT_REFERRED_EFFORT ? p->payload_bytes / 8
+							   : SOFT_REFERRED_EFFORT;
+}
+
+/* Returns what it took of the turn. */
 static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index,
 			  size_t budget, pp_ns now)
 {
@@ -279,14 +291,14 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 	/* Whatever stops the train, its end asks: nothing under way waits for an acknowledge that
 	 * nobody asked for. */
 	p.ack_request = index + count == wr->rc.num_psn || req->unasked >= ack_every(qp) ||
-			cost >= budget || req->probing ||
+			effort(qp, &p, cost) >= budget || req->probing ||
 			!soft_window_open(qp->window, qp->attr.mtu + SOFT_PACKET_COST);
 	if (p.ack_request) {
 		req->unasked = 0;
 		measure(req, p.psn, fresh, now);
 	}
 	qp->ops->send(qp, &qp->path, &p, pieces.at, pieces.num);
-	return cost;
+	return effort(qp, &p, cost);
 }
 
 static void charge(size_t *budget, uint64_t bytes)
