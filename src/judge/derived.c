@@ -15,8 +15,8 @@
 
 enum { WORD = 64, WORDS = 12 };
 
-static const char *const watched[] = {"active_mtu", "active mtu", "nccl version",
-				      "ffff:",	    "_prio",	  "watchdog caught"};
+static const char *const watched[] = {
+	"active_mtu", "active mtu", "nccl version", "ffff:", "hca_id:", "_prio", "watchdog caught"};
 
 const char *pp_derived_word(unsigned int i)
 {
@@ -75,6 +75,22 @@ int64_t pp_derived_number(const char **p, const char *end)
 	return value;
 }
 
+/* Ports of several devices of one node differ by right: only those of one name are compared. */
+static void read_device(struct pp_derived *d, const char *text, size_t len)
+{
+	const char *at = pp_derived_behind(text, len, "hca_id:"), *end = text + len;
+	size_t n = 0;
+
+	while (at && at < end && isspace((unsigned char)*at))
+		at++;
+	while (at && at + n < end && !isspace((unsigned char)at[n]) && n + 1 < sizeof(d->device[0]))
+		n++;
+	if (!n)
+		return;
+	memcpy(d->device[0], at, n);
+	d->device[0][n] = '\0';
+}
+
 static void read_mtu(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
 	const char *at = pp_derived_behind(text, len, "active_mtu"), *end = text + len;
@@ -87,9 +103,11 @@ static void read_mtu(struct pp_derived *d, const char *text, size_t len, uint64_
 	mtu = pp_derived_number(&at, end);
 	if (mtu < 256 || mtu > 9000)
 		return;
-	if (!d->mtu[0])
+	if (!d->mtu[0]) {
 		d->mtu[0] = mtu;
-	if (d->mtu[0] == mtu)
+		memcpy(d->device[1], d->device[0], sizeof(d->device[0]));
+	}
+	if (d->mtu[0] == mtu || strcmp(d->device[0], d->device[1]) != 0)
 		return;
 	pp_derived_say(d, PP_DERIVED_MTU, line,
 		       "peerpath: active MTU differs: %" PRId64 " and %" PRId64, d->mtu[0], mtu);
@@ -216,6 +234,7 @@ static void read_priority(struct pp_derived *d, const char *text, size_t len, ui
 
 void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
+	read_device(d, text, len);
 	read_mtu(d, text, len, line);
 	read_version(d, text, len, line);
 	read_gid(d, text, len, line);

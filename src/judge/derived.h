@@ -13,6 +13,7 @@
  *   peerpath: a large region was refused: 230700000 bytes
  *   peerpath: ranks wait in different collectives: rank 0 in ALLREDUCE 12, rank 1 in BROADCAST 12
  *   peerpath: lsmod lists no nv_peer_mem
+ *   peerpath: ibv_devices lists no device
  *   peerpath: 4 RDMA devices in /sys/class/infiniband and fewer uverbs nodes in /dev/infiniband
  *   peerpath: ulimit -l shows 64 KiB of locked memory
  *   peerpath: an InfiniBand port has a link and no LID
@@ -26,7 +27,7 @@
 #include <stdint.h>
 
 enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
-enum { PP_DERIVED_SENTENCES = 15, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
+enum { PP_DERIVED_SENTENCES = 16, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
 
 struct pp_derived_counter {
 	char key[96]; /* what stands before it in its line, and its name */
@@ -46,8 +47,9 @@ struct pp_derived_step {
 
 /* A command of a pasted shell whose answer is being read, and what answers said. */
 struct pp_derived_shell {
-	unsigned int asks; /* 0: no answer is awaited */
-	char module[32];
+	unsigned int asks;		      /* 0: no answer is awaited */
+	unsigned int listing;		      /* which program was asked */
+	char word[32];			      /* that was searched for */
 	uint64_t line, last;		      /* of the command; the last one that was read */
 	unsigned int devices, nodes;	      /* in /sys/class/infiniband, in /dev/infiniband */
 	unsigned int local_gids;	      /* rows of show_gids: link-local, v2, Ethernet */
@@ -55,7 +57,8 @@ struct pp_derived_shell {
 };
 
 struct pp_derived {
-	int64_t mtu[2]; /* the first two that differ; 0 none */
+	int64_t mtu[2];	    /* the first two that differ; 0 none */
+	char device[2][32]; /* hca_id that is being read, and that of the first MTU */
 	char version[2][PP_DERIVED_VERSION];
 	struct pp_derived_gid gids[PP_DERIVED_GIDS];
 	unsigned int n_gids;

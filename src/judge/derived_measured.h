@@ -26,6 +26,7 @@ enum pp_derived_which {
 	PP_DERIVED_LOCKED,
 	PP_DERIVED_LID,
 	PP_DERIVED_LOCAL,
+	PP_DERIVED_TABLE,
 };
 
 /* The first of each kind stays. */

@@ -16,17 +16,31 @@
 #include "base/banned.h"
 
 enum { PROMPT_WITHIN = 64, ANSWER_LINES = 64, LOCKED_ENOUGH_KB = 1048576 };
-enum { ASKS_NOTHING, ASKS_MODULE, ASKS_DEVICES, ASKS_NODES, ASKS_LOCKED };
+enum { ASKS_NOTHING, ASKS_WORD, ASKS_DEVICES, ASKS_NODES, ASKS_LOCKED, ASKS_TABLE };
 
-static const char *const watched[] = {"lsmod",		 "/sys/class/infiniband",
-				      "/dev/infiniband", "ulimit -l",
-				      "port_init",	 "port_armed",
-				      "port_active",	 ": initializing",
-				      ": armed",	 "state: active",
-				      "2: init",	 "3: armed",
-				      "4: active",	 "port_lid",
-				      "base lid",	 "link_layer",
-				      "link layer:",	 "fe80:",
+static const char *const watched[] = {"lsmod",
+				      "ucx_info -d",
+				      "ompi_info",
+				      "lspci",
+				      "fi_info",
+				      "node guid",
+				      "/sys/class/infiniband",
+				      "/dev/infiniband",
+				      "ulimit -l",
+				      "port_init",
+				      "port_armed",
+				      "port_active",
+				      ": initializing",
+				      ": armed",
+				      "state: active",
+				      "2: init",
+				      "3: armed",
+				      "4: active",
+				      "port_lid",
+				      "base lid",
+				      "link_layer",
+				      "link layer:",
+				      "fe80:",
 				      "n_gids_found"};
 
 const char *pp_derived_shell_word(unsigned int i)
@@ -46,6 +60,9 @@ static bool begins(const char *p, const char *end, const char *word)
 
 static bool is_prompt(const char *text, size_t len)
 {
+	/* ucx_info sets each row behind such a sign, far in. */
+	if (begins(text, text + len, "#  "))
+		return false;
 	if (strchr("#$%>", *text) || strchr("#$", text[len - 1]))
 		return true;
 	if (len > PROMPT_WITHIN)
@@ -81,7 +98,10 @@ static const char *command(const char *text, size_t len, const char *name)
 	return p == text || strchr("#$%>", p[-1]) ? at + strlen(name) : NULL;
 }
 
-/* The word of "lsmod | grep [-i] WORD"; false for what is no plain word. */
+/* Programs whose lists people search by "NAME | grep WORD". */
+static const char *const listings[] = {"lsmod", "ucx_info -d", "ompi_info", "lspci", "fi_info"};
+
+/* The word of "| grep [-i] WORD"; false for what is no plain word. */
 static bool read_pattern(struct pp_derived_shell *s, const char *p, const char *end)
 {
 	size_t n = 0;
@@ -98,25 +118,25 @@ static bool read_pattern(struct pp_derived_shell *s, const char *p, const char *
 		return false;
 	if (*p == '"' || *p == '\'')
 		quote = *p++;
-	while (p < end && n + 1 < sizeof(s->module) &&
+	while (p < end && n + 1 < sizeof(s->word) &&
 	       (isalnum((unsigned char)*p) || *p == '_' || *p == '-')) {
-		s->module[n++] = *p == '-' ? '_' : *p;
+		s->word[n++] = *p == '-' ? '_' : *p;
 		p++;
 	}
-	s->module[n] = '\0';
+	s->word[n] = '\0';
 	p += quote && p < end && *p == quote;
 	return n >= 3 && p == end;
 }
 
-static bool names_module(const struct pp_derived_shell *s, const char *text, size_t len)
+static bool names_word(const struct pp_derived_shell *s, const char *text, size_t len)
 {
-	size_t n = strlen(s->module), k;
+	size_t n = strlen(s->word), k;
 
 	for (size_t i = 0; i + n <= len; i++) {
 		for (k = 0; k < n; k++) {
 			char c = text[i + k] == '-' ? '_' : text[i + k];
 
-			if (tolower((unsigned char)c) != tolower((unsigned char)s->module[k]))
+			if (tolower((unsigned char)c) != tolower((unsigned char)s->word[k]))
 				break;
 		}
 		if (k == n)
@@ -125,21 +145,20 @@ static bool names_module(const struct pp_derived_shell *s, const char *text, siz
 	return false;
 }
 
-static void answer_module(struct pp_derived *d, const char *text, size_t len, uint64_t line)
+static void answer_word(struct pp_derived *d, const char *text, size_t len)
 {
 	struct pp_derived_shell *s = &d->shell;
 
 	s->asks = ASKS_NOTHING;
 	if (is_prompt(text, len) || is_next_command(text, len)) {
-		pp_derived_say(d, PP_DERIVED_MODULE, s->line, "peerpath: lsmod lists no %s",
-			       s->module);
+		pp_derived_say(d, PP_DERIVED_MODULE, s->line, "peerpath: %s lists no %s",
+			       listings[s->listing], s->word);
 		return;
 	}
 	/* Loaded after all: what an earlier answer said is over. */
-	if (names_module(s, text, len) && d->line[PP_DERIVED_MODULE] &&
-	    names_module(s, d->sentence[PP_DERIVED_MODULE], strlen(d->sentence[PP_DERIVED_MODULE])))
+	if (names_word(s, text, len) && d->line[PP_DERIVED_MODULE] &&
+	    names_word(s, d->sentence[PP_DERIVED_MODULE], strlen(d->sentence[PP_DERIVED_MODULE])))
 		d->line[PP_DERIVED_MODULE] = 0;
-	(void)line;
 }
 
 static void compare(struct pp_derived *d, uint64_t line)
@@ -201,15 +220,29 @@ static void answer_locked(struct pp_derived *d, const char *text, size_t len, ui
 			       "peerpath: ulimit -l shows %" PRId64 " KiB of locked memory", kb);
 }
 
-static bool ask(struct pp_derived *d, const char *text, size_t len, uint64_t line)
+static bool ask_listing(struct pp_derived_shell *s, const char *text, size_t len)
+{
+	for (unsigned int i = 0; i < PP_ARRAY_LEN(listings); i++) {
+		const char *at = command(text, len, listings[i]);
+
+		if (!at || !read_pattern(s, at, text + len))
+			continue;
+		s->listing = i;
+		return true;
+	}
+	return false;
+}
+
+static void ask(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
 	struct pp_derived_shell *s = &d->shell;
-	const char *at = command(text, len, "lsmod"), *end = text + len;
 
-	if (at && read_pattern(s, at, end)) {
-		s->asks = ASKS_MODULE;
-	} else if (command(text, len, "ulimit -l") == end) {
+	if (ask_listing(s, text, len)) {
+		s->asks = ASKS_WORD;
+	} else if (command(text, len, "ulimit -l") == text + len) {
 		s->asks = ASKS_LOCKED;
+	} else if (has(text, len, "node GUID") && !has(text, len, ":")) {
+		s->asks = ASKS_TABLE;
 	} else if (command(text, len, "ls ") && has(text, len, "/sys/class/infiniband") &&
 		   !has(text, len, "/sys/class/infiniband/m")) {
 		s->asks = ASKS_DEVICES;
@@ -219,18 +252,34 @@ static bool ask(struct pp_derived *d, const char *text, size_t len, uint64_t lin
 		s->asks = ASKS_NODES;
 		s->nodes = 0;
 	} else {
-		return false;
+		return;
 	}
 	s->line = line;
-	return true;
+}
+
+/* The head of ibv_devices, its rule, and then no row. */
+static void answer_table(struct pp_derived *d, const char *text, size_t len)
+{
+	while (len && isspace((unsigned char)*text)) {
+		text++;
+		len--;
+	}
+	if (begins(text, text + len, "---"))
+		return;
+	d->shell.asks = ASKS_NOTHING;
+	if (len && is_prompt(text, len))
+		pp_derived_say(d, PP_DERIVED_TABLE, d->shell.line,
+			       "peerpath: ibv_devices lists no device");
 }
 
 static void answer(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
 	struct pp_derived_shell *s = &d->shell;
 
-	if (s->asks == ASKS_MODULE) {
-		answer_module(d, text, len, line);
+	if (s->asks == ASKS_WORD) {
+		answer_word(d, text, len);
+	} else if (s->asks == ASKS_TABLE) {
+		answer_table(d, text, len);
 	} else if (s->asks == ASKS_LOCKED) {
 		answer_locked(d, text, len, line);
 	} else if (is_prompt(text, len) || line - s->line > ANSWER_LINES) {
@@ -297,7 +346,7 @@ void pp_derived_read_shell(struct pp_derived *d, const char *text, size_t len, u
 	d->shell.last = line;
 	if (d->shell.asks)
 		answer(d, text, len, line);
-	(void)ask(d, text, len, line);
+	ask(d, text, len, line);
 	read_port(d, text, len, line);
 	read_table(d, text, len, line);
 }

@@ -110,6 +110,15 @@ static void test_answers(void **state)
 		 false},
 		{"state: PORT_ACTIVE (4)\nport_lid: 10\nlink_layer: InfiniBand\n", "lid-missing",
 		 false},
+		/* Other lists that are searched, and one that has no row. */
+		{"$ ucx_info -d | grep gdr_copy\n$\n", "ucx-built-without", true},
+		{"$ ucx_info -d | grep -i cuda\n#      Transport: cuda_copy\n$\n",
+		 "ucx-built-without", false},
+		{"    device   node GUID\n    ------   --------------\n#\n", "rdma-devices-none",
+		 true},
+		{"    device   node GUID\n    ------   --------------\n", "rdma-devices-none",
+		 false},
+		{"CA type: MT4129\nNode GUID: 0xb8599f0300a1b2c4\n#\n", "rdma-devices-none", false},
 		/* Link-local is all that InfiniBand has. */
 		{"mlx5_0 1 0 fe80:0:0:0:1 v1 eth2\nmlx5_0 1 1 fe80:0:0:0:1 v2 eth2\n"
 		 "n_gids_found=2\n",
