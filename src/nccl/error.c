@@ -112,6 +112,8 @@ const char *pp_nccl_error_name(const struct pp_nccl_error *e)
 		return "verb";
 	case PP_NCCL_ASYNC:
 		return "async-event";
+	case PP_NCCL_FAILOVER:
+		return "failover";
 	case PP_NCCL_UNLIKE_DEVICES:
 	case PP_NCCL_SETUP_FAILED:
 		return "setup";
@@ -143,6 +145,10 @@ const char *pp_nccl_error_cause(const struct pp_nccl_error *e)
 		return is_harmless_event(e->text)
 			       ? "the NIC reported a change of a port that works: harmless"
 			       : "the NIC reported a fault of a port, queue or device";
+	case PP_NCCL_FAILOVER:
+		return "a port was lost and another carries its traffic: the same memory, by "
+		       "another "
+		       "NIC than the connection lines name";
 	case PP_NCCL_UNLIKE_DEVICES:
 		return "the two ends are InfiniBand and RoCE: they cannot connect";
 	case PP_NCCL_SETUP_FAILED:

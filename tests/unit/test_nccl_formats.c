@@ -269,6 +269,12 @@ static const struct sample {
 	 {{3, 12}, {7, 129}}},
 	{INFO("NET/IB : mlx5_0:1 Got non-fatal async event: port active(9)"), PP_NCCL_OTHER,
 	 V(28, 0), ANY},
+	{INFO("NET/IB: ncclIbResiliencyHandleCompletionError: The error is not fatal. Trying to "
+	      "continue..."),
+	 PP_NCCL_FAILOVER, V(29, 0), ANY},
+	{INFO("NET/IB: ncclIbResiliencyReplaceQps: Replacing QP: qpIndex=0 (qp_num=77, devIndex=0) "
+	      "to qpIndex=1 (qp_num=78, devIndex=1) on send comm"),
+	 PP_NCCL_FAILOVER, V(29, 0), ANY},
 	{WARN("NET/IB : mlx5_0:1 Got async fatal event: device fatal"), PP_NCCL_ASYNC, V(23, 0),
 	 ANY},
 	{WARN("NET/IB: communicator encountered a fatal error (detected in ncclIbTest)"),
