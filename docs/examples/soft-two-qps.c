@@ -142,6 +142,8 @@ int main(int argc, char **argv)
 	struct ibv_qp *first = mr ? connected_to_itself(pd, cq) : NULL;
 	struct ibv_qp *second = first ? connected_to_itself(pd, cq) : NULL;
 
+	if (list)
+		ibv_free_device_list(list);
 	if (!second) {
 		perror("no device");
 		return 2;
@@ -149,5 +151,11 @@ int main(int argc, char **argv)
 	r = run(first, repaired ? first : second, mr, cq);
 	if (r < 0)
 		printf("nothing comes any more\n");
+	(void)ibv_destroy_qp(second);
+	(void)ibv_destroy_qp(first);
+	(void)ibv_dereg_mr(mr);
+	(void)ibv_destroy_cq(cq);
+	(void)ibv_dealloc_pd(pd);
+	(void)ibv_close_device(context);
 	return r ? 1 : 0;
 }

@@ -33,7 +33,7 @@ def held():
 
 
 def shared():
-    return {name for name in os.listdir("/dev/shm") if "peerpath" in name} if os.path.isdir("/dev/shm") else set()
+    return {name for name in os.listdir("/dev/shm") if name.startswith("peerpath-soft")} if os.path.isdir("/dev/shm") else set()
 
 
 def survivors(stop, wrong, count):
