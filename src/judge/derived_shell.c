@@ -186,14 +186,15 @@ static void answer_devices(struct pp_derived_shell *s, const char *text, size_t 
 		return;
 	}
 	while (at < end) {
-		const char *start = at;
+		const char *start = at, *last;
 
 		for (; at < end && *at != ' ' && *at != '\t'; at++)
 			if (!isalnum((unsigned char)*at) && !strchr("_-@/", *at)) {
 				s->asks = ASKS_NOTHING;
 				return;
 			}
-		n += at > start && isdigit((unsigned char)at[*(at - 1) == '@' ? -2 : -1]);
+		last = at > start && at[-1] == '@' ? at - 1 : at; /* of a link, by ls -F */
+		n += last > start && isdigit((unsigned char)last[-1]);
 		while (at < end && (*at == ' ' || *at == '\t'))
 			at++;
 	}

@@ -91,6 +91,9 @@ static void test_answers(void **state)
 		 "uverbs0 uverbs1\n",
 		 "uverbs-node-missing", false},
 		{"# ls /sys/class/infiniband\nmlx5_0 mlx5_1\n#\n", "uverbs-node-missing", false},
+		{"# ls -F /sys/class/infiniband\n@ mlx5_0@ mlx5_1@\n# ls "
+		 "/dev/infiniband\nuverbs0\n",
+		 "uverbs-node-missing", true},
 		{"# ls /dev/infiniband\nuverbs0\n", "uverbs-node-missing", false},
 		{"# ls /sys/class/infiniband\n# ls /dev/infiniband\nrdma_cm\n",
 		 "uverbs-node-missing", false},
