@@ -23,7 +23,7 @@
 #include "soft/wire/packet.h"
 
 enum {
-	SOFT_RECORD_PAYLOAD_MAX = 256 << 10,
+	SOFT_RECORD_PAYLOAD_MAX = 1024 << 10,
 	SOFT_RECORD_PIECES_MAX = 33, /* of a work request, and one for what it does not fill */
 	SOFT_RECORD_PACKETS_MAX = SOFT_RECORD_PAYLOAD_MAX / 256,
 };
