@@ -25,6 +25,11 @@ const char *pp_derived_word(unsigned int i)
 	if (i < PP_ARRAY_LEN(watched))
 		return watched[i];
 	i -= PP_ARRAY_LEN(watched);
+	word = pp_derived_nccl_word(i);
+	if (word)
+		return word;
+	for (unsigned int n = 0; pp_derived_nccl_word(n); n++)
+		i--;
 	word = pp_derived_shell_word(i);
 	if (word)
 		return word;
@@ -241,6 +246,7 @@ void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_
 	read_priority(d, text, len, line);
 	pp_derived_read_measured(d, text, len, line);
 	pp_derived_read_steps(d, text, len, line);
+	pp_derived_read_nccl(d, text, len, line);
 	pp_derived_read_shell(d, text, len, line);
 }
 

@@ -11,6 +11,9 @@
  *   peerpath: counter local_ack_timeout_err grew by 17
  *   peerpath: GPU bandwidth is 0.47 of host bandwidth
  *   peerpath: a large region was refused: 230700000 bytes
+ *   peerpath: NCCL_ALGO differs between processes: Ring and Tree
+ *   peerpath: the driver knows CUDA 11.0 only, NCCL was built with a later release of it: 11.7
+ *   peerpath: nccl-tests ran several times side by side, each process alone
  *   peerpath: ranks wait in different collectives: rank 0 in ALLREDUCE 12, rank 1 in BROADCAST 12
  *   peerpath: lsmod lists no nv_peer_mem
  *   peerpath: ibv_devices lists no device
@@ -27,7 +30,8 @@
 #include <stdint.h>
 
 enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
-enum { PP_DERIVED_SENTENCES = 16, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
+enum { PP_DERIVED_VALUE = 40, PP_DERIVED_PROCESS = 64, PP_DERIVED_SETTINGS = 32 };
+enum { PP_DERIVED_SENTENCES = 19, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
 
 struct pp_derived_counter {
 	char key[96]; /* what stands before it in its line, and its name */
@@ -56,6 +60,11 @@ struct pp_derived_shell {
 	bool listed_nodes, link_up, lid_zero; /* the last two of the port that is being read */
 };
 
+/* A variable of NCCL as the first process had it. */
+struct pp_derived_setting {
+	char value[PP_DERIVED_VALUE], process[PP_DERIVED_PROCESS]; /* value empty: not seen */
+};
+
 struct pp_derived {
 	int64_t mtu[2];	    /* the first two that differ; 0 none */
 	char device[2][32]; /* hca_id that is being read, and that of the first MTU */
@@ -72,6 +81,10 @@ struct pp_derived {
 	struct pp_derived_step step; /* of the first rank that timed out */
 	int64_t step_rank;
 	struct pp_derived_shell shell;
+	struct pp_derived_setting settings[PP_DERIVED_SETTINGS];
+	int64_t driver, built;	 /* CUDA of the driver, of NCCL: 1107 is 11.7; 0 not seen */
+	unsigned int tests_open; /* headers of nccl-tests since the last results or failure */
+	uint64_t tests_line;	 /* of the last */
 	uint64_t waiting[PP_DERIVED_RANKS / 64]; /* bits of the ranks that did */
 	uint64_t line[PP_DERIVED_SENTENCES];	 /* of each: the line that completed it; 0 none */
 	char sentence[PP_DERIVED_SENTENCES][PP_DERIVED_SENTENCE];

@@ -2,7 +2,7 @@
 /*
  * Inside of struct pp_derived: what its files share. derived_measured.c reads what was measured
  * (counters, bandwidths) and what UCX says of a memory domain, derived_steps.c where ranks wait,
- * derived_shell.c what commands answered.
+ * derived_shell.c what commands answered, derived_nccl.c what NCCL's processes say together.
  */
 #ifndef PP_JUDGE_DERIVED_MEASURED_H
 #define PP_JUDGE_DERIVED_MEASURED_H
@@ -27,6 +27,9 @@ enum pp_derived_which {
 	PP_DERIVED_LID,
 	PP_DERIVED_LOCAL,
 	PP_DERIVED_TABLE,
+	PP_DERIVED_SETTING,
+	PP_DERIVED_DRIVER,
+	PP_DERIVED_ALONE,
 };
 
 /* The first of each kind stays. */
@@ -42,6 +45,9 @@ const char *pp_derived_measured_word(unsigned int i); /* NULL past the last */
 void pp_derived_read_measured(struct pp_derived *d, const char *text, size_t len, uint64_t line);
 
 void pp_derived_read_steps(struct pp_derived *d, const char *text, size_t len, uint64_t line);
+
+const char *pp_derived_nccl_word(unsigned int i); /* NULL past the last */
+void pp_derived_read_nccl(struct pp_derived *d, const char *text, size_t len, uint64_t line);
 
 const char *pp_derived_shell_word(unsigned int i); /* NULL past the last */
 /* Also for lines without such a word while an answer is awaited (shell.asks). */

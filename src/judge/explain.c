@@ -134,7 +134,7 @@ static bool in_clue(const struct pp_clue *c, unsigned int signature)
 struct outcome {
 	unsigned int owners[PP_KNOWN_NAMES];
 	unsigned int n_owners;
-	bool alarm, stamped, joined;
+	bool alarm, word, stamped, joined;
 	struct pp_stamp stamp;	   /* its times, read when something fits */
 	struct pp_shape_fits fits; /* one more than it holds: too many */
 };
@@ -159,7 +159,9 @@ static void signature_fits(struct pp_explain *e, unsigned int signature, struct 
 	if (!in_clue(&k->match, signature))
 		return;
 	keep_driver(e, owner, line);
-	if (k->kind == PP_KNOWN_ALARM)
+	if (k->kind == PP_KNOWN_ALARM && k->last)
+		o->word = true;
+	else if (k->kind == PP_KNOWN_ALARM)
 		o->alarm = true;
 	else if (k->kind != PP_KNOWN_FORMAT && o->n_owners < PP_KNOWN_NAMES)
 		o->owners[o->n_owners++] = owner;
@@ -334,12 +336,14 @@ static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 		pp_derived_read_shell(&e->derived, text, len, number);
 	o.n_owners = o.fits.n = 0;
 	o.fits.components = 0;
-	o.fits.derived = o.alarm = o.stamped = o.joined = false;
+	o.fits.derived = o.alarm = o.word = o.stamped = o.joined = false;
 	e->hits->n = 0;
 	test_line(e, &line, number, &o);
 	e->wrapped.worth |= e->hits->n || o.fits.n;
 	if (o.alarm)
 		complain(e, &line, number, &o.stamp, &o);
+	else if (o.word && !o.n_owners && o.stamp.boot_us < 0)
+		note(&e->word, &line, number, &o.stamp);
 	if (e->ended)
 		return;
 	if (o.fits.derived)
@@ -398,6 +402,21 @@ static void unexplained(const struct pp_explain *e, struct pp_explanation *x)
 	x->unexplained_lines += e->more_complaints;
 }
 
+/*
+ * Where nothing but harmless things was found, a line that only reads like an error is one that
+ * nobody explained: "no problem" would be a guess.
+ */
+static void doubt_harmless(const struct pp_explain *e, struct pp_explanation *x)
+{
+	if (x->unexplained_lines || !e->word.times || (!x->n && !x->n_formats))
+		return;
+	for (size_t i = 0; i < x->n; i++)
+		if (x->list[i].known->kind != PP_KNOWN_HARMLESS)
+			return;
+	x->unexplained_lines = e->word.times;
+	x->unexplained[x->n_unexplained++] = e->word;
+}
+
 int pp_explain_finish(struct pp_explain *e, const struct pp_facts *facts,
 		      struct pp_explanation *ret)
 {
@@ -421,6 +440,7 @@ int pp_explain_finish(struct pp_explain *e, const struct pp_facts *facts,
 	}
 	kept = x.n;
 	unexplained(e, &x);
+	doubt_harmless(e, &x);
 	r = pp_explain_rank(e, x.list, &kept);
 	if (r) {
 		pp_explanation_done(&x);

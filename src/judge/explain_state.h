@@ -27,6 +27,7 @@ struct pp_explain {
 	char (*driver)[32];	      /* by problem: driver that its first line names */
 	struct pp_complaint complaints[4 * PP_UNEXPLAINED];
 	unsigned int n_complaints;
+	struct pp_seen_line word; /* a line that reads like an error, and fits nothing */
 	uint64_t more_complaints; /* beyond those, with nothing that fits */
 	struct pp_wrapped wrapped;
 	struct pp_derived derived;
