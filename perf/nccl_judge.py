@@ -45,13 +45,13 @@ def one_line(path, size):
 
 
 def repeat(line):
-    """A log of lines made from their number."""
+    """A log of lines made from their number, few at once: a child's memory begins with this script's."""
     def make(path, size):
         n = 0
         with path.open("wb") as out:
             while out.tell() < size:
-                out.write(b"".join(line(n + k) for k in range(1000)))
-                n += 1000
+                out.write(b"".join(line(n + k) for k in range(100)))
+                n += 100
     return make
 
 
