@@ -182,6 +182,13 @@ def devices():
     return {p["pid"]: p["devices"][0] for p in json.loads(soft("show", "--json").stdout)["processes"] if p["devices"]}
 
 
+def received():
+    """By process: packets that came by either link."""
+    return {p["pid"]: sum(d["traffic"]["received_packets"] for d in p["devices"]) +
+                      sum(x["records"] for x in p["lanes"] if x["direction"] == "in")
+            for p in json.loads(soft("show", "--json").stdout)["processes"]}
+
+
 class Program:
     """A program that runs, and what it has said."""
 
@@ -232,9 +239,8 @@ class Pair:
 
     def __enter__(self):
         def moving():
-            shown = devices()
-            return all(shown.get(p.process.pid, {}).get("traffic", {}).get("received_packets", 0) > 100
-                       for p in (self.server, self.client))
+            shown = received()
+            return all(shown.get(p.process.pid, 0) > 100 for p in (self.server, self.client))
         end = time.monotonic() + WAIT_S
         while not moving():
             expect(time.monotonic() < end, f"no traffic\n{self.server.text}{self.client.text}")
