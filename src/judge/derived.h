@@ -85,6 +85,7 @@ struct pp_derived {
 	int64_t driver, built;	 /* CUDA of the driver, of NCCL: 1107 is 11.7; 0 not seen */
 	unsigned int tests_open; /* headers of nccl-tests since the last results or failure */
 	uint64_t tests_line;	 /* of the last */
+	bool tests_listed;	 /* its ranks have been listed */
 	uint64_t waiting[PP_DERIVED_RANKS / 64]; /* bits of the ranks that did */
 	uint64_t line[PP_DERIVED_SENTENCES];	 /* of each: the line that completed it; 0 none */
 	char sentence[PP_DERIVED_SENTENCES][PP_DERIVED_SENTENCE];

@@ -139,12 +139,20 @@ static void say_alone(struct pp_derived *d, uint64_t line)
 		       "peerpath: nccl-tests ran several times side by side, each process alone");
 }
 
-/* Only rank 0 prints the header: a second one before the results is of a second job. */
+/*
+ * Only rank 0 prints the header: a second one before the results is of a second job. Before the
+ * first one's list of ranks it is of one that runs beside it, whatever follows.
+ */
 static void read_tests(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
 	if (pp_derived_behind(text, len, "# nThread ")) {
+		if (d->tests_open && !d->tests_listed)
+			say_alone(d, line);
 		d->tests_open++;
 		d->tests_line = line;
+		d->tests_listed = false;
+	} else if (pp_derived_behind(text, len, "#  Rank ")) {
+		d->tests_listed = true;
 	} else if (pp_derived_behind(text, len, "# Avg bus bandwidth")) {
 		if (d->tests_open > 1)
 			say_alone(d, d->tests_line);
