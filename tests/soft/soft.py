@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs on the software device, two at a time, and judges of what they sent."""
+import concurrent.futures
+import itertools
 import os
 import pathlib
 import re
@@ -71,11 +73,10 @@ def on(peerpath, config, words):
 
 def port():
     """A TCP port for the programs' own talk: another one for each call and for each running test."""
-    port.next += 1
-    return 20000 + (os.getpid() * 40 + port.next) % 12000
+    return 20000 + (os.getpid() * 40 + next(port.next)) % 12000
 
 
-port.next = 0
+port.next = itertools.count()
 
 
 def listening(number):
@@ -133,20 +134,21 @@ def checked(what, text, mtu):
         raise Fault(f"{what}: not {CASES[mtu]} cases right\n{text[-3000:]}")
 
 
-def cases(table, only=()):
-    """Runs (name, function, arguments...); one line each. How many were wrong."""
-    faults = ran = 0
-    for name, function, *args in table:
-        if only and not any(word in name for word in only):
-            continue
-        ran += 1
-        start = time.monotonic()
-        try:
-            said = function(*args)
-        except Fault as err:
-            faults += 1
-            said = f"FAULT: {err}"
-        print(f"{'bad' if str(said).startswith('FAULT') else 'ok'} {name}, {time.monotonic() - start:.2f} s"
-              f"{': ' + said if said else ''}", flush=True)
-    print(f"{ran - faults} of {ran} cases right")
-    return 1 if faults or not ran else 0
+def case(name, function, *args):
+    """Was it right? Says so in a line."""
+    start = time.monotonic()
+    try:
+        said, right = function(*args), True
+    except Fault as err:
+        said, right = f"FAULT: {err}", False
+    print(f"{'ok' if right else 'bad'} {name}, {time.monotonic() - start:.2f} s{': ' + said if said else ''}", flush=True)
+    return right
+
+
+def cases(table, only=(), together=1):
+    """Runs (name, function, arguments...), some at a time; one line each. How many were wrong."""
+    wanted = [row for row in table if not only or any(word in row[0] for word in only)]
+    with concurrent.futures.ThreadPoolExecutor(together) as pool:
+        right = sum(pool.map(lambda row: case(*row), wanted))
+    print(f"{right} of {len(wanted)} cases right")
+    return 0 if wanted and right == len(wanted) else 1

@@ -158,18 +158,6 @@ void soft_cm_purge_locked(struct soft_cm_id *id)
 	}
 }
 
-bool soft_cm_withdraw_locked(struct soft_cm_id *child)
-{
-	struct soft_cm_channel *c = child->channel;
-
-	for (struct soft_cm_event **at = c ? &c->head : NULL; at && *at; at = &(*at)->next)
-		if ((*at)->child == child) {
-			free(unlink_event(c, at));
-			return true;
-		}
-	return false;
-}
-
 void soft_cm_move_locked(struct soft_cm_id *id, struct soft_cm_channel *to)
 {
 	struct soft_cm_channel *c = id->channel;

@@ -221,8 +221,6 @@ void soft_cm_tell_locked(struct soft_cm_id *id, enum rdma_cm_event_type type, in
 /* Takes events of the id out of its channel; their children end. */
 void soft_cm_purge_locked(struct soft_cm_id *id);
 void soft_cm_move_locked(struct soft_cm_id *id, struct soft_cm_channel *to);
-/* Takes the request back that brings @child; false: it was delivered. */
-bool soft_cm_withdraw_locked(struct soft_cm_id *child);
 void soft_cm_ack_locked(struct soft_cm_id *id);
 /* The next event, counted as delivered; sleeps for it. 0 or errno. */
 int soft_cm_channel_take(struct rdma_event_channel *channel, struct soft_cm_event **ret);

@@ -160,10 +160,9 @@ static void lost(struct soft_cm_id *id, int reason, int err)
 		soft_cm_forget_locked(id);
 		break;
 	case SOFT_CM_ASKED:
-		if (soft_cm_withdraw_locked(id))
-			soft_cm_forget_locked(id);
-		else
-			soft_cm_end_locked(id, RDMA_CM_EVENT_REJECTED, reason);
+		/* The request stays before it, taken or not: who was told that its channel is
+		 * readable must find something there. */
+		soft_cm_end_locked(id, RDMA_CM_EVENT_REJECTED, reason);
 		break;
 	case SOFT_CM_CALLING:
 		if (err == ECONNREFUSED && pp_clock_monotonic() < id->give_up)

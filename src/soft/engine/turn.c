@@ -6,7 +6,7 @@
 
 #include "base/banned.h"
 
-static const pp_ns HOLD = 50000;
+static const pp_ns HOLD = 50000, FULL_WAIT = 50000;
 
 void soft_engine_ready(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -102,6 +102,10 @@ bool soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 		wish(e, qp);
 	}
 	flush_links(e);
+	/* What fills a lane may be acknowledges, which nothing answers: look again, for nobody will
+	 * tell. */
+	if (e->ready_head && e->ready_head->full)
+		wish_at(e, now + FULL_WAIT);
 	return e->ready_head && sent(e) != before;
 }
 

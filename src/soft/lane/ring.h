@@ -23,9 +23,9 @@ enum {
 	SOFT_RING_BYTES = 2 << 20,
 	SOFT_RING_HEAD = 64 << 10, /* a multiple of any page */
 	SOFT_RING_UNIT = 64,	   /* a cache line: pieces share none */
-	/* A ring that is empty again and again stays within so many bytes, and within the caches.
-	 */
-	SOFT_RING_NEAR = 64 << 10,
+	/* A ring that is empty again and again skips what lies behind: little, for what was skipped
+	 * is taken until the reader has seen it. */
+	SOFT_RING_NEAR = SOFT_RING_BYTES / 4 * 3,
 };
 
 struct soft_ring_shared;
