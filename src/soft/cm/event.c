@@ -117,8 +117,9 @@ static bool digest(struct soft_cm_event *e)
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		answer(e);
 		return true;
+	/* Not DISCONNECTED: what came before it may still be taken, until the program leaves too.
+	 */
 	case RDMA_CM_EVENT_REJECTED:
-	case RDMA_CM_EVENT_DISCONNECTED:
 		if (!soft_cm_datagram(e->id))
 			soft_cm_qp_left(e->id);
 		return true;

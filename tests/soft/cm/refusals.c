@@ -206,7 +206,7 @@ static void killed(void)
 	cm_true(!cm_readable(server.channel->fd, 50));
 	cm_true(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
 	cm_pass(server.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
-	cm_true(cm_state(&server) == IBV_QPS_ERR);
+	cm_true(cm_state(&server) == IBV_QPS_RTS);
 	cm_done(&server);
 	cm_done(&listener);
 	(void)close(pipes[0]);

@@ -90,8 +90,9 @@ static void negotiate(void)
 	cm_true(cm_state(&client) == IBV_QPS_ERR);
 	cm_pass(client.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
 	cm_pass(server.channel, RDMA_CM_EVENT_DISCONNECTED, 0);
-	cm_true(cm_state(&server) == IBV_QPS_ERR && cm_completion(&server) == IBV_WC_WR_FLUSH_ERR);
+	cm_true(cm_state(&server) == IBV_QPS_RTS);
 	cm_true(!rdma_disconnect(server.id));
+	cm_true(cm_state(&server) == IBV_QPS_ERR && cm_completion(&server) == IBV_WC_WR_FLUSH_ERR);
 	cm_pass(client.channel, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 	cm_pass(server.channel, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 	cm_done(&client);
