@@ -180,13 +180,26 @@ def examples(places):
             (name, lambda *a: example(*a, stays=True), *args) for name, function, *args in table]
 
 
-def libfabric(hosts, endpoint):
+def libfabric_once(hosts, endpoint):
     # Its control connection: the port after -B. Over rxm 256 peers would want a larger completion queue.
     number = port()
     os.environ["FI_UNIVERSE_SIZE"] = "16"
     line = ["fi_pingpong", "-p", "verbs", "-e", endpoint, "-I", "20", "-c", "-S", "4096", "-B", number]
     client = [*line[:-2], "-P", number, hosts[0].addresses[0]]
     run(hosts, line, client, number, wanted=r"^4k +20 ", seconds=60)
+
+
+def libfabric(hosts, endpoint):
+    """rdm's end is a race within fi_pingpong: who hears of the other's leaving first may read its own flushed
+    receive, after its row of figures. Then, and only then, again."""
+    for again in range(4):
+        try:
+            libfabric_once(hosts, endpoint)
+            return f"{again} times with a receive flushed at the end" if again else None
+        except Fault as err:
+            if endpoint != "rdm" or "Work Request Flushed" not in str(err) or again == 3:
+                raise
+    return None
 
 
 def libfabric_cases(places):
