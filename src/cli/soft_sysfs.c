@@ -165,9 +165,8 @@ static int read_machine(const struct pp_args *args, struct pp_record *record,
 }
 
 /* Of the recording itself: its RDMA devices are not ours. */
-static void copy_machine(const struct pp_record *from_const, struct pp_record *to)
+static void copy_machine(struct pp_record *from, struct pp_record *to)
 {
-	struct pp_record *from = (struct pp_record *)(uintptr_t)from_const;
 	size_t n;
 	const struct pp_entry *e = pp_record_entries(from, &n);
 

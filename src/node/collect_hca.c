@@ -205,16 +205,26 @@ static void set_active(struct pp_node *n, struct pp_object *o, enum pp_fact_id i
 				why ? why : "the state of its ports could not be read");
 }
 
-/* `peerpath soft --sysfs` leaves this file, which no kernel has. */
+/*
+ * What `peerpath soft --sysfs` writes, and no kernel does. Any one will do: a device must not
+ * become hardware because a file could not be read.
+ */
 static void set_simulated(struct pp_hca *h)
 {
+	static const struct {
+		const char *file, *text;
+	} marks[] = {
+		{"peerpath_simulated", "1"}, {"board_id", "PEERPATH_SOFT"}, {"hca_type", "soft"}};
 	char path[PP_PATH_MAX], text[VALUE_BYTES];
 
-	if (pp_path_join(h->dir, "peerpath_simulated", path) ||
-	    pp_source_text(h->node->src, path, text, sizeof(text)) || strcmp(text, "1") != 0)
-		return;
-	h->object->simulated = true;
-	pp_fact_bool(&h->node->facts, h->object, PP_F_HCA_SIMULATED, true, path);
+	for (size_t i = 0; i < PP_ARRAY_LEN(marks) && !h->object->simulated; i++) {
+		if (pp_path_join(h->dir, marks[i].file, path) ||
+		    pp_source_text(h->node->src, path, text, sizeof(text)) ||
+		    strcmp(text, marks[i].text) != 0)
+			continue;
+		h->object->simulated = true;
+		pp_fact_bool(&h->node->facts, h->object, PP_F_HCA_SIMULATED, true, path);
+	}
 }
 
 static void read_device(struct scan *s, const char *name)

@@ -139,6 +139,18 @@ def beside(tmp):
     expect(run(*soft(folder, "true", config=two, options=options)).returncode == 0, "the same command again")
 
 
+def without_marks(tmp):
+    """Two of the three marks of a device may be gone: it is still none of hardware. All three: no pass."""
+    names = ("peerpath_simulated", "board_id", "hca_type")
+    for left in (*names, None):
+        folder = tmp / f"marks-{left}"
+        run(*soft(folder, "true", options=("--beside", GPUS[0], "--replay", MACHINE)))
+        for name in set(names) - {left}:
+            next(folder.glob(f"sys/devices/**/infiniband/lo/{name}")).unlink()
+        done = run(PEERPATH, "prove", "--no-bundle", "--replay", str(folder))
+        expect(done.returncode == 2 and ("nothing is proven" in done.stderr) == bool(left), left, done)
+
+
 def port_down(tmp):
     """What a fault does to a running program is seen in the files, and in the node's facts."""
     folder = tmp / "down"
@@ -188,7 +200,7 @@ def full_disk(tmp):
 
 def main():
     with tempfile.TemporaryDirectory() as tmp:
-        for test in (counters_of, node_facts, readers, beside, port_down, refusals, full_disk):
+        for test in (counters_of, node_facts, readers, beside, without_marks, port_down, refusals, full_disk):
             test(pathlib.Path(tmp))
     for failure in failures:
         print("FAILED:", failure)

@@ -1,29 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When "nothing wrong" may be said, and what several NCCL processes say together. */
-#include "unit.h"
+#include "explain_rules.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "judge/explain.h"
 #include "base/compiler.h"
-
-static int load(void **state)
-{
-	struct pp_known_set *known = NULL;
-	struct pp_error err = {0};
-
-	if (pp_known_load(PEERPATH_SOURCE_DATADIR "/explain", &known, &err))
-		fail_msg("%s", err.text);
-	*state = known;
-	return 0;
-}
-
-static int unload(void **state)
-{
-	pp_known_free(*state);
-	return 0;
-}
 
 static enum pp_exit answer(const struct pp_known_set *known, const char *text, char ret_first[64])
 {

@@ -3,31 +3,13 @@
  * Commands and their answers, as people paste them: what an empty or short answer says, and that
  * the answers of a healthy machine say nothing.
  */
-#include "unit.h"
+#include "explain_rules.h"
 
 #include <dirent.h>
 #include <string.h>
 
-#include "judge/explain.h"
 #include "judge/textfile.h"
 #include "base/compiler.h"
-
-static int load(void **state)
-{
-	struct pp_known_set *known = NULL;
-	struct pp_error err = {0};
-
-	if (pp_known_load(PEERPATH_SOURCE_DATADIR "/explain", &known, &err))
-		fail_msg("%s", err.text);
-	*state = known;
-	return 0;
-}
-
-static int unload(void **state)
-{
-	pp_known_free(*state);
-	return 0;
-}
 
 /* Causes of @text in @x, to be ended by the caller; the second holds what the first points into. */
 static struct pp_explain *explain(const struct pp_known_set *known, const char *text, size_t len,

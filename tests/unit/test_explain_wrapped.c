@@ -3,14 +3,13 @@
  * Texts that were cut at a terminal's width: every rule's fixture is cut in both ways, and answers
  * as before nearly always; its near miss stays one.
  */
-#include "unit.h"
+#include "explain_rules.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "judge/explain.h"
 #include "judge/textfile.h"
 #include "judge/wrapped.h"
 #include "base/compiler.h"
@@ -18,23 +17,6 @@
 enum { WIDTH = 80, ROOM = 1 << 17 };
 
 static const char miss_mark[] = "--- near miss\n";
-
-static int load(void **state)
-{
-	struct pp_known_set *known = NULL;
-	struct pp_error err = {0};
-
-	if (pp_known_load(PEERPATH_SOURCE_DATADIR "/explain", &known, &err))
-		fail_msg("%s", err.text);
-	*state = known;
-	return 0;
-}
-
-static int unload(void **state)
-{
-	pp_known_free(*state);
-	return 0;
-}
 
 /* Place of the rule among the causes, 0 first; -1 not found. @ret_first: id of the first. */
 static int place(const struct pp_known_set *known, const char *text, const char *id,

@@ -80,10 +80,7 @@ static void write_text(const struct soft_board *b, const char *path, const char 
 
 	if (fd < 0)
 		return;
-	if (pwrite(fd, text, strlen(text), 0) < 0) {
-		close(fd);
-		return;
-	}
+	(void)!pwrite(fd, text, strlen(text), 0);
 	close(fd);
 }
 
