@@ -10,10 +10,12 @@ import sys
 
 # What each layer may include besides itself.
 BELOW = {
-    "cli": {"soft", "bundle", "judge", "nccl", "rdma", "node", "base"},
-    "bundle": {"judge", "nccl", "rdma", "node", "base"},
-    "judge": {"nccl", "rdma", "node", "base"},
+    "cli": {"soft", "bundle", "judge", "bench", "nccl", "mem", "rdma", "node", "base"},
+    "bundle": {"judge", "bench", "nccl", "mem", "rdma", "node", "base"},
+    "judge": {"bench", "nccl", "mem", "rdma", "node", "base"},
+    "bench": {"mem", "rdma", "node", "base"},
     "nccl": {"node", "base"},
+    "mem": {"rdma", "node", "base"},
     "rdma": {"node", "base"},
     "node": {"base"},
     "soft": {"base"},

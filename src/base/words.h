@@ -20,6 +20,17 @@ enum pp_witness { PP_BY_KERNEL, PP_BY_LIBRARY, PP_BY_LOG, PP_BY_CONFIG, PP_BY_ME
 
 enum pp_scope { PP_OF_MR, PP_OF_PROCESS, PP_OF_NODE, PP_OF_PAIR, PP_OF_JOB };
 
+enum pp_memory_kind { PP_MEMORY_HOST, PP_MEMORY_CUDA, PP_MEMORY_CUDA_VMM, PP_MEMORY_SIM };
+
+/* How memory was made known to an hca. */
+enum pp_registration {
+	PP_REGISTERED_HOST,
+	PP_REGISTERED_DMABUF,
+	PP_REGISTERED_PEERMEM,
+	PP_REGISTERED_DATA_DIRECT,
+	PP_REGISTERED_EFA_P2P,
+};
+
 /* Exit codes of every verb (sysexits where they exist). */
 enum pp_exit {
 	PP_EXIT_PASS = 0,
@@ -39,5 +50,9 @@ enum pp_verdict pp_verdict_worst(enum pp_verdict a, enum pp_verdict b);
 const char *pp_about_name(enum pp_about a);
 const char *pp_witness_name(enum pp_witness w);
 const char *pp_scope_name(enum pp_scope s);
+const char *pp_memory_kind_name(enum pp_memory_kind k); /* "cuda-vmm" */
+int pp_memory_kind_parse(const char *text, enum pp_memory_kind *ret);
+const char *pp_registration_name(enum pp_registration r); /* "data-direct" */
+int pp_registration_parse(const char *text, enum pp_registration *ret);
 
 #endif
