@@ -34,16 +34,19 @@ static int start(void **state)
 	return 0;
 }
 
-/* How many of all identifications fit, each tried against a flow that is known anew. */
-static unsigned int fitting(const struct soft_icrc_flow *flow, uint16_t known, bool df)
+/* How many of all identifications fit after a while, each tried against a flow that has shown
+ * itself anew, by one identification that came several times. */
+static unsigned int fitting(const struct soft_icrc_flow *flow, uint16_t known, int times,
+			    pp_ns later)
 {
 	unsigned int n = 0;
 
 	for (uint32_t id = 0; id < 65536; id++)
 		for (int d = 0; d < 2; d++) {
 			start(NULL);
-			assert_true(fits(flow, known, df, 1));
-			n += fits(flow, (uint16_t)id, d, 2);
+			for (int i = 0; i < times; i++)
+				assert_true(fits(flow, known, true, 1));
+			n += fits(flow, (uint16_t)id, d, 1 + later);
 		}
 	return n;
 }
@@ -56,7 +59,8 @@ static void a_train_counts_from_zero(void **state)
 	for (int train = 0; train < 3; train++)
 		for (uint16_t id = 0; id < 64; id++)
 			assert_true(fits(&flow, id, true, 1 + train));
-	assert_int_equal(fitting(&flow, 0, true), 128);
+	assert_int_equal(fitting(&flow, 0, 5, 1), 128);
+	assert_int_equal(fitting(&flow, 0, 5, 9 * PP_SECOND), 128);
 }
 
 /* Linux's counter, from anywhere, over its end, and on by what time adds. */
@@ -69,7 +73,41 @@ static void a_kernel_counts_on(void **state)
 	for (int i = 0; i < 2000; i++)
 		assert_true(fits(&flow, id++, true, 1 + i));
 	assert_true(fits(&flow, (uint16_t)(id + 2500), true, 9 * PP_SECOND));
-	assert_true(fitting(&flow, 30000, true) <= 16384 + 64);
+	assert_true(fitting(&flow, 30000, 1, 1) <= 16384 + 64);
+}
+
+/* What rdma_rxe of Linux 6.1 sent, as captured: the counter was small when the flow began, and is
+ * not that of a train. None of them may be lost. */
+static void a_kernel_counts_on_from_little(void **state)
+{
+	static const uint16_t seen[] = {0x7d, 0x7e, 0x7f, 0x81};
+	struct soft_icrc_flow flow = flow_of(0xc006, 6);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++)
+		assert_true(fits(&flow, seen[i], true, 1 + i * 4 * PP_MILLISECOND));
+	assert_false(fits(&flow, 40000, true, 1 + 12 * PP_MILLISECOND));
+	/* Nor when the link has doubled one, and another overtook. */
+	start(NULL);
+	assert_true(fits(&flow, 0x7d, true, 1));
+	assert_true(fits(&flow, 0x7d, true, 1));
+	assert_true(fits(&flow, 0x7f, true, 1));
+	assert_true(fits(&flow, 0x7e, true, 1));
+	assert_true(fits(&flow, 0x80, true, 1));
+}
+
+/* Linux counts for the pair of hosts: what went to another process meanwhile was not seen here. */
+static void a_kernel_counts_for_others_too(void **state)
+{
+	struct soft_icrc_flow flow = flow_of(0xc007, 7);
+	uint16_t id = 500;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		assert_true(fits(&flow, id, true, 1 + i * 50 * PP_MILLISECOND));
+		id += 50123; /* a packet a microsecond */
+	}
+	assert_int_equal(fitting(&flow, 30000, 1, 50 * PP_MILLISECOND), 65536);
 }
 
 /* What does not fit is new with its next packet: at worst one is lost. */
@@ -114,6 +152,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_train_counts_from_zero, start),
 		cmocka_unit_test_setup(a_kernel_counts_on, start),
+		cmocka_unit_test_setup(a_kernel_counts_on_from_little, start),
+		cmocka_unit_test_setup(a_kernel_counts_for_others_too, start),
 		cmocka_unit_test_setup(a_misjudged_flow_recovers, start),
 		cmocka_unit_test_setup(time_and_other_flows, start),
 		cmocka_unit_test_setup(ipv6_fits, start),
