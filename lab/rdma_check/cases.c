@@ -2,6 +2,7 @@
 /* The table of ops, and the walk through them that both ends make in step. */
 #include "case.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,21 @@ struct pp_walk {
 	bool requester;
 };
 
+static void __attribute__((format(printf, 2, 3)))
+pp_count_bad(struct pp_count *count, const char *format, ...)
+{
+	char line[PP_BAD_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	printf("BAD  %s\n", line);
+	if (count->bad < PP_BAD_KEPT)
+		memcpy(count->first_bad[count->bad], line, sizeof(line));
+	count->bad++;
+}
+
 static int pp_walk_case(struct pp_walk *walk, const struct pp_op *op, size_t size, bool *ret_usable)
 {
 	const struct pp_case now = {op, size, walk->number++, walk->plan->seed};
@@ -67,10 +83,13 @@ static int pp_walk_case(struct pp_walk *walk, const struct pp_op *op, size_t siz
 
 	if (err)
 		return err;
-	printf("%-4s %s %s %zu%s%s\n", verdict.text[0] ? "BAD" : "ok", walk->who, op->name, size,
-	       verdict.text[0] ? ": " : "", verdict.text);
+	if (verdict.text[0]) {
+		pp_count_bad(walk->count, "%s %s %zu: %s", walk->who, op->name, size, verdict.text);
+	} else {
+		printf("ok   %s %s %zu\n", walk->who, op->name, size);
+		walk->count->ok++;
+	}
 	fflush(stdout);
-	*(verdict.text[0] ? &walk->count->bad : &walk->count->ok) += 1;
 	return 0;
 }
 
@@ -100,11 +119,9 @@ static int pp_walk_sizes(struct pp_walk *walk, const struct pp_op *op)
 			continue;
 		}
 		err = pp_walk_case(walk, op, size, &usable);
-		if (!err && !usable && i + 1 < len) {
-			printf("BAD  %s %s: the sizes above %zu were not tried\n", walk->who,
-			       op->name, size);
-			walk->count->bad++;
-		}
+		if (!err && !usable && i + 1 < len)
+			pp_count_bad(walk->count, "%s %s: the sizes above %zu were not tried",
+				     walk->who, op->name, size);
 	}
 	return err;
 }

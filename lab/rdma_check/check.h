@@ -99,9 +99,12 @@ void pp_windows_free(struct pp_end *end);
 struct ibv_qp *pp_post_qp(const struct pp_end *end, const struct ibv_qp_init_attr *init);
 int pp_post(const struct pp_end *end, unsigned int qp, struct ibv_send_wr *wr);
 
-/* Runs what the plan says with this end as requester or responder; counts lines by kind. */
+/* Runs what the plan says with this end as requester or responder; counts lines by kind, and keeps
+ * what is bad for the end of the output, which is all that a long log may have left. */
+enum { PP_BAD_KEPT = 16, PP_BAD_MAX = PP_VERDICT_MAX + 64 };
 struct pp_count {
 	unsigned int ok, bad, skipped;
+	char first_bad[PP_BAD_KEPT][PP_BAD_MAX];
 };
 
 int pp_cases_run(struct pp_end *end, int fd, const struct pp_plan *plan, bool requester,

@@ -157,6 +157,8 @@ static int pp_run(struct pp_options *options, struct pp_end *end, int fd)
 	if (!err)
 		err = pp_cases_run(end, fd, plan, !client, "server", &count);
 	printf("%u ok, %u bad, %u skipped\n", count.ok, count.bad, count.skipped);
+	for (unsigned int i = 0; i < count.bad && i < PP_BAD_KEPT; i++)
+		printf("bad: %s\n", count.first_bad[i]);
 	if (err)
 		return pp_fail("the ends lost each other", err);
 	return count.bad || !count.ok;
