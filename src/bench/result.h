@@ -8,6 +8,8 @@
  *
  * A rung or cell that was not run says why; nothing is left out silently. Filled by the
  * coordinator, judged by judge/transfer.h, never changed after that. All texts are in @arena.
+ *
+ * In the document null is unknown; numbers have six significant digits.
  */
 #ifndef PP_BENCH_RESULT_H
 #define PP_BENCH_RESULT_H
@@ -97,11 +99,22 @@ struct pp_bench_rung {
 	unsigned int n_negatives;
 };
 
-struct pp_bench_counter { /* of the expected port, that moved in a cell */
+/*
+ * Of the expected port, read before and after a cell: each that moved, and each that counts loss
+ * (pp_counter_loss()) though it did not. One that is not here could not be read: nothing grows
+ * unseen.
+ */
+struct pp_bench_counter {
 	unsigned int end;
 	const char *name; /* the kernel's */
 	int64_t delta;
 };
+
+/* What growth of a counter means; a pass needs each of these seen, and not grown. */
+enum pp_loss { PP_LOSS_RETRANSMIT, PP_LOSS_ORDER, PP_LOSS_DISCARD, PP_LOSSES };
+/* PP_LOSSES for a counter that tells of no loss (data, pauses, congestion marks). */
+enum pp_loss pp_counter_loss(const char *name);
+const char *pp_loss_name(enum pp_loss l); /* "retransmit", "out-of-sequence", "discard" */
 
 struct pp_bench_cell {
 	enum pp_rung rung;
@@ -163,7 +176,10 @@ struct pp_bench *pp_bench_free(struct pp_bench *b); /* returns NULL */
 
 /* The members of the document; the caller opens it and writes schema and verdict. */
 void pp_bench_write(struct pp_json *j, const struct pp_bench *b);
-/* A document of this or an older peerpath back. -EBADMSG: @err says which member. */
+/*
+ * A document of this or an older peerpath back; it may be a stranger's. -EBADMSG: @err says which
+ * member. What may be unknown may be absent, and is unknown then.
+ */
 int pp_bench_read(const json_t *document, struct pp_bench **ret, struct pp_error *err);
 
 const char *pp_rung_name(enum pp_rung r); /* "tcp", "host", "dmabuf", ... */
