@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
+#include <errno.h>
+
 #include "soft_sim.h"
 
 #include "soft/wire/crc32.h"
@@ -69,8 +71,99 @@ void soft_sim_node_init(struct soft_sim_node *node, uint64_t window)
 	soft_window_init(&node->window, window);
 }
 
+static void copier_start(struct soft_copier *copier, struct soft_copy *copy)
+{
+	struct soft_sim_copier *c = (struct soft_sim_copier *)copier;
+	struct soft_sim *sim = c->sim;
+	unsigned int way = copy->to_device;
+
+	copy->next = NULL;
+	copy->begun = sim->now + sim->plan.copy_delay +
+		      (pp_ns)soft_sim_random(sim, (uint32_t)sim->plan.copy_jitter);
+	if (copy->begun < c->to[way].free_at)
+		copy->begun = c->to[way].free_at;
+	c->to[way].free_at = copy->begun;
+	if (c->to[way].last)
+		c->to[way].last->next = copy;
+	else
+		c->to[way].first = copy;
+	c->to[way].last = copy;
+}
+
+static void copier_do(struct soft_sim_copier *c, unsigned int way)
+{
+	struct soft_copy *copy = c->to[way].first;
+	void *device = (void *)(uintptr_t)copy->at;
+	bool fails = c->sim && happens(c->sim, c->sim->plan.copy_failure_ppm);
+
+	c->to[way].first = copy->next;
+	if (!copy->next)
+		c->to[way].last = NULL;
+	if (!fails && way)
+		memcpy(device, copy->host, copy->len);
+	else if (!fails)
+		memcpy(copy->host, device, copy->len);
+	c->done++;
+	c->failed += fails;
+	soft_copy_done(copy, fails ? -EIO : 0);
+}
+
+/* When the next copy is done; 0: none is under way. */
+static pp_ns copier_next(const struct soft_sim_copier *c)
+{
+	pp_ns a = c->to[0].first ? c->to[0].first->begun : 0;
+	pp_ns b = c->to[1].first ? c->to[1].first->begun : 0;
+
+	if (c->held)
+		return 0;
+	return !a || (b && b < a) ? b : a;
+}
+
+static void copier_run(struct soft_sim_copier *c, pp_ns now)
+{
+	for (unsigned int way = 0; way < 2; way++)
+		while (!c->held && c->to[way].first && c->to[way].first->begun <= now)
+			copier_do(c, way);
+}
+
+static void copier_cancel(struct soft_copier *copier, struct soft_region *region)
+{
+	(void)copier;
+	(void)region;
+}
+
+void soft_sim_make_far(struct soft_sim *sim, struct soft_sim_node *node, uint32_t key, size_t taken)
+{
+	struct soft_region *region = soft_regions_find(node->regions, key);
+
+	assert_non_null(region);
+	region->far = region->iova;
+	region->base = NULL;
+	region->ops = &soft_region_far;
+	region->copier = &node->copier.copier;
+	if (node->mover.regions++)
+		return;
+	node->copier.copier = (struct soft_copier){copier_start, copier_cancel};
+	node->copier.sim = sim;
+	sim->far[sim->num_far++] = node;
+	node->staging = malloc(2 * SOFT_STAGING_SEGMENT);
+	assert_non_null(node->staging);
+	assert_true(soft_staging_add(&node->mover.out, node->staging));
+	assert_true(soft_staging_add(&node->mover.in, node->staging + SOFT_STAGING_SEGMENT));
+	if (taken) {
+		assert_non_null(soft_staging_get(&node->mover.out, taken));
+		assert_non_null(soft_staging_get(&node->mover.in, taken));
+	}
+}
+
 void soft_sim_node_done(struct soft_sim_node *node)
 {
+	/* Copies that nobody waits for any more. */
+	node->copier.sim = NULL;
+	for (unsigned int way = 0; way < 2; way++)
+		while (node->copier.to[way].first)
+			copier_do(&node->copier, way);
+	free(node->staging);
 	for (unsigned int i = 0; i < node->num_regions; i++)
 		soft_regions_remove(node->regions, &node->region[i]);
 	soft_regions_free(node->regions);
@@ -296,7 +389,20 @@ static void on_event(struct soft_qp *qp, enum soft_qp_event event)
 	end->events[event]++;
 }
 
-static const struct soft_qp_ops ops = {.send = on_send, .event = on_event};
+static void on_ready(struct soft_qp *qp)
+{
+	struct soft_sim_end *end = qp->owner;
+
+	end->ready = true;
+}
+
+static void on_withdraw(struct soft_qp *qp)
+{
+	(void)qp;
+}
+
+static const struct soft_qp_ops ops = {
+	.send = on_send, .event = on_event, .ready = on_ready, .withdraw = on_withdraw};
 
 void soft_sim_end_init(struct soft_sim *sim, struct soft_sim_end *end, struct soft_sim_node *node,
 		       const struct soft_sim_attr *attr)
@@ -318,6 +424,7 @@ void soft_sim_end_init(struct soft_sim *sim, struct soft_sim_end *end, struct so
 	end->qp.transport = SOFT_RC;
 	end->qp.pd = soft_sim_pd;
 	end->qp.regions = node->regions;
+	end->qp.mover = &node->mover;
 	end->qp.send_cq = &end->send_cq;
 	end->qp.recv_cq = &end->recv_cq;
 	end->qp.window = &node->window;
@@ -507,6 +614,12 @@ static pp_ns next(const struct soft_sim *sim)
 		if (deadline && (!at || deadline < at))
 			at = deadline;
 	}
+	for (unsigned int i = 0; i < sim->num_far; i++) {
+		pp_ns due = copier_next(&sim->far[i]->copier);
+
+		if (due && (!at || due < at))
+			at = due;
+	}
 	return at;
 }
 
@@ -525,6 +638,8 @@ bool soft_sim_step(struct soft_sim *sim)
 		return false;
 	if (at > sim->now)
 		sim->now = at;
+	for (unsigned int i = 0; i < sim->num_far; i++)
+		copier_run(&sim->far[i]->copier, sim->now);
 	while (sim->in_heap && sim->heap[0].at <= sim->now) {
 		struct soft_sim_flight flight = land(sim);
 

@@ -16,8 +16,24 @@ enum { SOFT_SIM_ENDS = 8, SOFT_SIM_SENT = 4096, SOFT_SIM_REGIONS = 8 };
 
 struct soft_sim;
 
+/* A device: copies are carried out when they are done, in the order of each direction. */
+struct soft_sim_copier {
+	struct soft_copier copier; /* first */
+	struct soft_sim *sim;
+	struct {
+		struct soft_copy *first, *last;
+		pp_ns free_at;
+	} to[2];
+	uint64_t done, failed;
+	size_t shortest_of_long; /* copy, of those that are a part of a message */
+	bool held;		 /* nothing is done any more */
+};
+
 /* A process at an address: its registered memory, its window to the other one. */
 struct soft_sim_node {
+	struct soft_mover mover;
+	struct soft_sim_copier copier;
+	uint8_t *staging;
 	struct soft_regions *regions;
 	struct soft_region region[SOFT_SIM_REGIONS];
 	unsigned int num_regions;
@@ -49,6 +65,8 @@ struct soft_sim_plan {
 	 * with pieces to be fetched, so many are not to be had. */
 	uint32_t lane_ppm, unfetched_ppm;
 	pp_ns delay, jitter, reorder_delay;
+	pp_ns copy_delay, copy_jitter; /* of regions that are far */
+	uint32_t copy_failure_ppm;
 	struct soft_fault *fault; /* what befalls packets of the wire besides; NULL: nothing */
 };
 
@@ -68,6 +86,8 @@ struct soft_sim {
 	struct soft_sim_flight *heap;
 	size_t in_heap, heap_room;
 	struct soft_sim_end *ends[SOFT_SIM_ENDS];
+	struct soft_sim_node *far[SOFT_SIM_ENDS];
+	unsigned int num_far;
 	unsigned int num_ends;
 	uint64_t lost, damaged, delivered;
 	uint64_t records, fetched, unfetched, jumbos;
@@ -94,6 +114,11 @@ void soft_sim_node_done(struct soft_sim_node *node);
 /* Registers; the key. */
 uint32_t soft_sim_register(struct soft_sim_node *node, void *base, size_t len, uint32_t access,
 			   const void *pd);
+
+/* A region becomes far: its memory is touched by copies alone. Before the first queue pair. @taken:
+ * bytes of staging of either direction that others have. */
+void soft_sim_make_far(struct soft_sim *sim, struct soft_sim_node *node, uint32_t key,
+		       size_t taken);
 
 void soft_sim_end_init(struct soft_sim *sim, struct soft_sim_end *end, struct soft_sim_node *node,
 		       const struct soft_sim_attr *attr);

@@ -455,6 +455,29 @@ static struct {
 	uint64_t records, jumbos, fetched, unfetched;
 } lanes;
 
+static struct {
+	uint32_t ppm; /* regions that are far */
+	size_t taken; /* staging that others have */
+	uint64_t done, refused;
+} device;
+
+/* Memory of atomics stays near: devices that copy have none. */
+static void make_far(struct scene *s, struct direction *d)
+{
+	const struct {
+		struct soft_sim_node *node;
+		uint32_t key;
+	} all[] = {
+		{d->end->node, d->key_source},	  {d->end->node, d->key_landing},
+		{d->other->node, d->key_target},  {d->other->node, d->key_slot},
+		{d->other->node, d->key_receive},
+	};
+
+	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (any(s, 1000000) < device.ppm)
+			soft_sim_make_far(&s->sim, all[i].node, all[i].key, device.taken);
+}
+
 static uint64_t mixed(uint64_t seed, uint32_t messages, struct soft_sim_plan plan)
 {
 	struct scene *s = calloc(1, sizeof(*s));
@@ -480,6 +503,8 @@ static uint64_t mixed(uint64_t seed, uint32_t messages, struct soft_sim_plan pla
 		s->ways[i].back = &s->ways[i ^ 1];
 		s->ways[i].left = messages / (2 * PAIRS) + 1;
 	}
+	for (uint32_t i = 0; i < 2 * PAIRS && device.ppm; i++)
+		make_far(s, &s->ways[i]);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		soft_sim_connect(&s->ends[2 * i], &s->ends[2 * i + 1]);
 	play(s, 2 * PAIRS);
@@ -493,6 +518,10 @@ static uint64_t mixed(uint64_t seed, uint32_t messages, struct soft_sim_plan pla
 		assert_int_equal(s->nodes[i].window.in_flight, 0);
 		assert_int_equal(soft_qp_deadline(&s->ends[i].qp), 0);
 		recovered += s->nodes[i].counters.retransmitted_packets;
+		device.done += s->nodes[i].copier.done;
+		device.refused += s->nodes[i].mover.in.refused + s->nodes[i].mover.out.refused;
+		assert_int_equal(s->nodes[i].mover.in.in_use + s->nodes[i].mover.out.in_use,
+				 s->nodes[i].mover.regions ? 2 * device.taken : 0);
 	}
 	lanes.records += s->sim.records;
 	lanes.jumbos += s->sim.jumbos;
@@ -571,6 +600,36 @@ static void ill_wire(void **state)
 	}
 }
 
+/* Memory of devices, here and there, by copies that take as long as they do; staging that is
+ * plenty, or not enough. */
+static void far_memory(void **state)
+{
+	static const pp_ns slow[] = {20000, 300000, 3 * PP_MILLISECOND};
+
+	(void)state;
+	memset(&device, 0, sizeof(device));
+	for (uint64_t seed = 1; seed <= 24; seed++) {
+		struct soft_sim_plan plan = {
+			.delay = 5000,
+			.jitter = seed % 2 ? 0 : 3000,
+			.reorder_delay = 40000,
+			.loss_ppm = seed % 4 ? 0 : 5000,
+			.duplicate_ppm = seed % 4 ? 0 : 5000,
+			.reorder_ppm = seed % 4 ? 0 : 5000,
+			.lane_ppm = seed % 3 * 500000,
+			.unfetched_ppm = seed % 5 ? 0 : 20000,
+			.copy_delay = slow[seed % 3],
+			.copy_jitter = slow[seed % 3],
+		};
+
+		device.ppm = seed % 2 ? 1000000 : 500000;
+		device.taken = seed > 12 ? SOFT_STAGING_SEGMENT - 512 * 1024 : 0;
+		(void)mixed(seed, 400, plan);
+	}
+	assert_true(device.done > 1000 && device.refused > 10);
+	memset(&device, 0, sizeof(device));
+}
+
 static void set(struct soft_fault *fault, const char *text)
 {
 	struct soft_fault_spec spec;
@@ -618,7 +677,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(clean_wire),	 cmocka_unit_test(clean_lane),
 		cmocka_unit_test(changing_link), cmocka_unit_test(ill_wire),
-		cmocka_unit_test(replayed),
+		cmocka_unit_test(far_memory),	 cmocka_unit_test(replayed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@ enum {
 	SOFT_ACCESS_ZERO_BASED = 1 << 5,
 };
 
+struct soft_copier;
 struct soft_region;
 
 /*
@@ -54,7 +55,11 @@ struct soft_region {
 	struct soft_mw *window; /* this is the key of a window (mw.h), no region; else NULL */
 	uint32_t windows;	/* bound to it: it must not go before them */
 	const struct soft_region_ops *ops;
-	struct soft_region *next; /* the table's */
+	/* Far: moved by copies (mover.h), not by ops. */
+	struct soft_copier *copier; /* NULL: it is not */
+	uint64_t far;		    /* where iova lies for the copier */
+	uint32_t copies;	    /* begun and not done */
+	struct soft_region *next;   /* the table's */
 };
 
 extern const struct soft_region_ops soft_region_host; /* base is the processor's address */

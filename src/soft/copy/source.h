@@ -33,7 +33,10 @@ static inline struct soft_bytes soft_bytes_behind(struct soft_bytes b, uint32_t 
 }
 
 /* The source had them not: as if they had never come. */
-enum { SOFT_BYTES_LOST = 1 };
+enum {
+	SOFT_BYTES_LOST = 1,
+	SOFT_BYTES_LATER, /* there is no room for them now (qp/landing.h) */
+};
 
 /* @len bytes to @va of a checked region. 0, SOFT_BYTES_LOST, or -errno of the region. */
 int soft_bytes_store(struct soft_bytes from, struct soft_region *region, uint64_t va, uint32_t len);

@@ -27,16 +27,30 @@ static void push(struct soft_qp *qp, struct soft_cq *cq, struct soft_cqe *cqe)
 	(void)soft_cq_push(cq, cqe);
 }
 
-void soft_complete_send(struct soft_qp *qp, const struct soft_send_wr *wr, unsigned int status)
+void soft_completion_push(struct soft_qp *qp, struct soft_cq *cq, const struct soft_cqe *cqe)
 {
-	struct soft_cqe cqe = {
+	struct soft_cqe copy = *cqe;
+
+	push(qp, cq, &copy);
+}
+
+bool soft_completion_of_send(const struct soft_qp *qp, const struct soft_send_wr *wr,
+			     unsigned int status, struct soft_cqe *ret)
+{
+	*ret = (struct soft_cqe){
 		.wr_id = wr->id,
 		.status = status,
 		.opcode = wr->opcode < sizeof(opcodes) ? opcodes[wr->opcode] : 0,
 		.byte_len = wr->length,
 	};
+	return status != SOFT_WC_SUCCESS || qp->req.sq.signal_all || wr->flags & SOFT_WR_SIGNALED;
+}
 
-	if (status == SOFT_WC_SUCCESS && !qp->req.sq.signal_all && !(wr->flags & SOFT_WR_SIGNALED))
+void soft_complete_send(struct soft_qp *qp, const struct soft_send_wr *wr, unsigned int status)
+{
+	struct soft_cqe cqe;
+
+	if (!soft_completion_of_send(qp, wr, status, &cqe))
 		return;
 	if (status != SOFT_WC_SUCCESS && status != SOFT_WC_WR_FLUSH_ERR)
 		qp->counters->req_cqe_error++;

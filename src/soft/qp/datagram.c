@@ -53,6 +53,8 @@ static unsigned int send_one(struct soft_qp *qp, struct soft_send_wr *wr, size_t
 	/* Longer ones the wire would not carry, and nobody would hear of it. */
 	if (wr->length > qp->attr.mtu || wr->length > SOFT_MTU_MAX)
 		return SOFT_WC_LOC_LEN_ERR;
+	if (soft_qp_may_be_far(qp) && soft_outgoing_ready(&qp->req.outgoing, wr, 0) < wr->length)
+		return SOFT_LOCAL_LATER;
 	status = soft_local_gather(qp, wr, 0, wr->length, &pieces);
 	if (status)
 		return status;
@@ -68,6 +70,8 @@ bool soft_datagram_pump(struct soft_qp *qp, size_t *budget)
 
 	if (qp->state == SOFT_QP_SQE)
 		soft_requester_flush(qp);
+	if (soft_qp_may_be_far(qp))
+		soft_outgoing_ahead(&qp->req.outgoing);
 	while (qp->state == SOFT_QP_RTS && q->retired != q->posted) {
 		struct soft_send_wr *wr = soft_send_queue_at(q, q->retired);
 		unsigned int status;
@@ -75,6 +79,10 @@ bool soft_datagram_pump(struct soft_qp *qp, size_t *budget)
 		if (*budget == 0)
 			return true;
 		status = send_one(qp, wr, budget);
+		if (status == SOFT_LOCAL_LATER)
+			return false;
+		if (soft_qp_may_be_far(qp))
+			soft_outgoing_release(&qp->req.outgoing, wr, UINT32_MAX);
 		q->started = q->retired + 1;
 		soft_complete_send(qp, wr, status);
 		q->retired++;
@@ -198,5 +206,12 @@ void soft_datagram_request(struct soft_qp *qp, const struct soft_packet *p,
 	}
 	qp->counters->rx_sends++;
 	qp->counters->received_data_bytes += p->payload_bytes;
+	if (soft_landing_busy(&qp->resp.landing)) {
+		struct soft_landed end = {.completes = true, .cqe = rest};
+
+		end.cqe.wr_id = wr->id;
+		if (soft_landing_end(&qp->resp.landing, &end) == 0)
+			return;
+	}
 	soft_complete_recv(qp, wr, SOFT_WC_SUCCESS, &rest);
 }

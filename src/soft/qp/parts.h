@@ -31,6 +31,16 @@ bool soft_responder_pump(struct soft_qp *qp, size_t *budget);
 bool soft_responder_only_acknowledges(const struct soft_qp *qp);
 void soft_responder_flush(struct soft_qp *qp);
 
+/* Its landing: what follows when a message has had its effect, or cannot. */
+extern const struct soft_landing_ops soft_responder_landing;
+extern const struct soft_landing_ops soft_requester_landing;
+void soft_answers_clear(struct soft_qp *qp);
+/* Is a region of the process far? Then requests may have to wait for their bytes. */
+static inline bool soft_qp_may_be_far(const struct soft_qp *qp)
+{
+	return __builtin_expect(qp->mover && qp->mover->regions, 0);
+}
+
 /* What a request of a connection does by arriving. @tc: the traffic class that it came with. */
 void soft_responder_arrived(struct soft_qp *qp);
 
@@ -67,8 +77,9 @@ unsigned int soft_local_scatter(struct soft_qp *qp, struct soft_recv_wr *wr, uin
 /* The same into the pieces of a send request: READ responses and atomic results. */
 unsigned int soft_local_land(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t offset,
 			     struct soft_bytes from, uint32_t len);
-/* In the place of a status: the bytes could not be fetched, as if the packet had never come. */
-enum { SOFT_LOCAL_LOST = 0x100 };
+/* In the place of a status: the bytes could not be fetched, as if the packet had never come; they
+ * are not at hand yet, or there is no room for them. */
+enum { SOFT_LOCAL_LOST = 0x100, SOFT_LOCAL_LATER };
 
 static inline struct soft_bytes soft_packet_bytes(const struct soft_packet *p)
 {
@@ -78,6 +89,10 @@ static inline struct soft_bytes soft_packet_bytes(const struct soft_packet *p)
 /* complete.c: completions of either queue, with the fields that every one has. A success of a send
  * request that asked for no signal gives none. @rest: what the message brought (opcode, byte_len,
  * imm_be, flags, src_qp, solicited), or NULL. */
+bool soft_completion_of_send(const struct soft_qp *qp, const struct soft_send_wr *wr,
+			     unsigned int status, struct soft_cqe *ret); /* false: it gives none */
+/* One that was put off. */
+void soft_completion_push(struct soft_qp *qp, struct soft_cq *cq, const struct soft_cqe *cqe);
 void soft_complete_send(struct soft_qp *qp, const struct soft_send_wr *wr, unsigned int status);
 void soft_complete_recv(struct soft_qp *qp, const struct soft_recv_wr *wr, unsigned int status,
 			const struct soft_cqe *rest);

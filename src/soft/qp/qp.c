@@ -35,6 +35,9 @@ int soft_qp_init(struct soft_qp *qp, const struct soft_qp_caps *caps,
 		r = -ENOMEM;
 		goto err_recv_queue;
 	}
+	soft_outgoing_init(&qp->req.outgoing, qp);
+	soft_landing_init(&qp->req.landing, qp, &soft_requester_landing);
+	soft_landing_init(&qp->resp.landing, qp, &soft_responder_landing);
 	soft_qp_reset(qp);
 	return 0;
 

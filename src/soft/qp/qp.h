@@ -18,8 +18,11 @@
 
 #include "base/clock.h"
 #include "soft/copy/mw.h"
+#include "soft/copy/mover.h"
 #include "soft/link/path.h"
 #include "soft/qp/cq.h"
+#include "soft/qp/landing.h"
+#include "soft/qp/outgoing.h"
 #include "soft/qp/window.h"
 #include "soft/qp/wr.h"
 #include "soft/wire/packet.h"
@@ -52,6 +55,10 @@ struct soft_qp_ops {
 	void (*send)(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
 		     const struct iovec *pieces, unsigned int num_pieces);
 	void (*event)(struct soft_qp *qp, enum soft_qp_event event);
+	/* It has something to do though nothing came: a copy is done. */
+	void (*ready)(struct soft_qp *qp);
+	/* Pieces that were sent with p->stays may change from now on. */
+	void (*withdraw)(struct soft_qp *qp);
 };
 
 /* What ibv_modify_qp() sets, in verbs' units. */
@@ -88,21 +95,23 @@ struct soft_counters { /* names after the kernel's hw_counters where one fits */
  */
 struct soft_requester {
 	struct soft_send_queue sq; /* una_psn lies in work request sq.retired */
-	uint32_t una_psn;	   /* oldest not acknowledged; of a READ: next response */
-	uint32_t send_psn;	   /* of the next packet to send */
-	uint32_t next_psn;	   /* of the next packet that was never sent */
-	uint32_t wr_psn;	   /* first one of the next work request */
-	uint32_t send_wr;	   /* running count of the work request that send_psn lies in */
-	uint32_t read_chunk;	   /* packets that one READ request asks for at most */
-	uint32_t read_open;	   /* bytes that all READ requests under way may ask for */
-	uint32_t reads_open;	   /* READ requests and atomics under way */
-	uint32_t read_bytes;	   /* that READ requests under way ask for */
-	uint32_t unasked;	   /* bytes sent since an acknowledge was asked for */
-	uint64_t bytes_out;	   /* counted in the window by this QP */
-	pp_ns early_deadline;	   /* own retransmission, 0: none */
-	pp_ns retry_deadline;	   /* the standard's interval, 0: none */
-	pp_ns rnr_until;	   /* waiting after an RNR NAK, or (UC) for its pace; 0: not */
-	pp_ns rtt_sent;		   /* when rtt_psn was sent: one sample at a time, 0: none */
+	struct soft_outgoing outgoing;
+	struct soft_landing landing; /* answers to READs, and completions behind them */
+	uint32_t una_psn;	     /* oldest not acknowledged; of a READ: next response */
+	uint32_t send_psn;	     /* of the next packet to send */
+	uint32_t next_psn;	     /* of the next packet that was never sent */
+	uint32_t wr_psn;	     /* first one of the next work request */
+	uint32_t send_wr;	     /* running count of the work request that send_psn lies in */
+	uint32_t read_chunk;	     /* packets that one READ request asks for at most */
+	uint32_t read_open;	     /* bytes that all READ requests under way may ask for */
+	uint32_t reads_open;	     /* READ requests and atomics under way */
+	uint32_t read_bytes;	     /* that READ requests under way ask for */
+	uint32_t unasked;	     /* bytes sent since an acknowledge was asked for */
+	uint64_t bytes_out;	     /* counted in the window by this QP */
+	pp_ns early_deadline;	     /* own retransmission, 0: none */
+	pp_ns retry_deadline;	     /* the standard's interval, 0: none */
+	pp_ns rnr_until;	     /* waiting after an RNR NAK, or (UC) for its pace; 0: not */
+	pp_ns rtt_sent;		     /* when rtt_psn was sent: one sample at a time, 0: none */
 	uint32_t rtt_psn;
 	uint8_t retries_left, rnr_left, backoff;
 	bool probing;	   /* after silence or RNR: one packet until something is acknowledged */
@@ -121,10 +130,12 @@ struct soft_answer {
 	uint32_t psn, left_psn; /* next response, responses left */
 	uint32_t msn;
 	uint32_t rkey, left_bytes;
-	uint64_t va;  /* next byte of a READ; of an atomic: the original value */
-	bool atomic;  /* else a READ */
-	bool started; /* the first response is out */
-	bool replay;  /* asked for again by a duplicate */
+	uint64_t va;		    /* next byte of a READ; of an atomic: the original value */
+	uint64_t after;		    /* of the landing: what must have had its effect before */
+	struct soft_parcel *parcel; /* bytes from va on, of a region that is far; NULL: not yet */
+	bool atomic;		    /* else a READ */
+	bool started;		    /* the first response is out */
+	bool replay;		    /* asked for again by a duplicate */
 };
 
 struct soft_responder {
@@ -134,6 +145,9 @@ struct soft_responder {
 	bool has_wr;
 	bool established, told_last;
 	uint32_t expected_psn, msn;
+
+	struct soft_landing landing;	   /* requests without effect yet; not to be acknowledged */
+	struct soft_staging_waiter waiter; /* an answer's */
 
 	/* The message being received. */
 	bool in_message;
@@ -148,6 +162,7 @@ struct soft_responder {
 	 * until the expected packet comes.
 	 */
 	bool ack_pending, silent;
+	bool alive; /* an answer that was asked for again waits for a copy: the peer hears of it */
 	bool closing; /* to ERR once the NAK is out: nothing is taken in any more */
 	bool close_event;
 	uint8_t nak; /* syndrome, 0: none */
@@ -171,6 +186,7 @@ struct soft_qp {
 	enum soft_qp_state state;
 	const void *pd;
 	struct soft_regions *regions;	   /* borrowed */
+	struct soft_mover *mover;	   /* borrowed; NULL: no region is far */
 	struct soft_mw_owner windows;	   /* of memory, bound through it */
 	struct soft_cq *send_cq, *recv_cq; /* borrowed */
 	struct soft_window *window;	   /* borrowed; set when the path is */

@@ -40,6 +40,8 @@ void soft_requester_reset(struct soft_qp *qp)
 {
 	qp->req.sq.posted = 0;
 	begin_at(qp, 0);
+	soft_landing_clear(&qp->req.landing, /* flush= */ NULL);
+	soft_outgoing_clear(&qp->req.outgoing);
 }
 
 void soft_requester_start(struct soft_qp *qp)
@@ -76,16 +78,67 @@ void soft_requester_go_back(struct soft_qp *qp)
 	req->send_wr = req->sq.retired;
 }
 
+static void tell_drained(struct soft_qp *qp)
+{
+	struct soft_requester *req = &qp->req;
+
+	if (req->tell_drained && qp->state == SOFT_QP_SQD && req->sq.retired == req->sq.started &&
+	    !soft_landing_busy(&req->landing)) {
+		req->tell_drained = false;
+		qp->ops->event(qp, SOFT_QP_EVENT_SQ_DRAINED);
+	}
+}
+
+/* Behind the bytes that READs have brought. Without memory to remember it the bytes are lost too.
+ */
+static __attribute__((noinline, cold)) void complete_later(struct soft_qp *qp,
+							   const struct soft_send_wr *wr)
+{
+	struct soft_landed end = {0};
+
+	end.completes = soft_completion_of_send(qp, wr, SOFT_WC_SUCCESS, &end.cqe);
+	soft_landing_cut(&qp->req.landing);
+	if (soft_landing_end(&qp->req.landing, &end) < 0) {
+		soft_complete_send(qp, wr, SOFT_WC_LOC_QP_OP_ERR);
+		soft_qp_to_error(qp);
+	}
+}
+
+static void landed(struct soft_qp *qp, const struct soft_landed *end)
+{
+	if (end->completes)
+		soft_completion_push(qp, qp->send_cq, &end->cqe);
+	tell_drained(qp);
+}
+
+static void broken(struct soft_qp *qp, const struct soft_landed *end)
+{
+	struct soft_cqe cqe;
+
+	/* Of a READ whose end is still to come the next response tells. */
+	if (!end)
+		return;
+	cqe = end->cqe;
+	cqe.status = SOFT_WC_LOC_QP_OP_ERR;
+	qp->counters->req_cqe_error++;
+	soft_completion_push(qp, qp->send_cq, &cqe);
+	soft_qp_to_error(qp);
+}
+
+const struct soft_landing_ops soft_requester_landing = {landed, broken};
+
 static void retire_one(struct soft_qp *qp, struct soft_send_wr *wr)
 {
 	struct soft_requester *req = &qp->req;
 
 	req->sq.retired++;
-	soft_complete_send(qp, wr, SOFT_WC_SUCCESS);
-	if (req->tell_drained && qp->state == SOFT_QP_SQD && req->sq.retired == req->sq.started) {
-		req->tell_drained = false;
-		qp->ops->event(qp, SOFT_QP_EVENT_SQ_DRAINED);
-	}
+	if (soft_qp_may_be_far(qp))
+		soft_outgoing_release(&req->outgoing, wr, UINT32_MAX);
+	if (soft_landing_busy(&req->landing))
+		complete_later(qp, wr);
+	else
+		soft_complete_send(qp, wr, SOFT_WC_SUCCESS);
+	tell_drained(qp);
 }
 
 void soft_requester_retire(struct soft_qp *qp)
@@ -98,11 +151,21 @@ void soft_requester_retire(struct soft_qp *qp)
 	} while (wr && soft_send_wr_is_local(wr) && !wr->error);
 }
 
+static void flush_landed(struct soft_qp *qp, const struct soft_landed *end)
+{
+	struct soft_cqe cqe = end->cqe;
+
+	cqe.status = SOFT_WC_WR_FLUSH_ERR;
+	soft_completion_push(qp, qp->send_cq, &cqe);
+}
+
 void soft_requester_fail(struct soft_qp *qp, unsigned int status)
 {
 	struct soft_requester *req = &qp->req;
 	struct soft_send_wr *wr = soft_requester_head(qp);
 
+	/* What came before it and waits for its bytes comes before it. */
+	soft_landing_clear(&req->landing, flush_landed);
 	if (wr) {
 		req->sq.retired++;
 		soft_complete_send(qp, wr, status);
@@ -125,6 +188,8 @@ void soft_requester_flush(struct soft_qp *qp)
 {
 	struct soft_send_queue *q = &qp->req.sq;
 
+	soft_landing_clear(&qp->req.landing, flush_landed);
+	soft_outgoing_clear(&qp->req.outgoing);
 	while (q->retired != q->posted) {
 		struct soft_send_wr *wr = soft_send_queue_at(q, q->retired++);
 

@@ -73,6 +73,7 @@ unsigned int soft_requester_local(struct soft_qp *qp, const struct soft_send_wr 
 
 /* requester_timer.c */
 void soft_requester_arm(struct soft_qp *qp, pp_ns now); /* from now on, by what is under way */
+void soft_requester_arm_retry(struct soft_qp *qp, pp_ns now); /* the standard's alone */
 void soft_requester_wait_rnr(struct soft_qp *qp, unsigned int timer, pp_ns now);
 
 #endif

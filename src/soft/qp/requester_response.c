@@ -51,6 +51,8 @@ static void move_una(struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t
 	    (to % req->read_chunk == 0 || to == wr->rc.num_psn))
 		req->reads_open--;
 	req->una_psn = psn;
+	if (soft_qp_may_be_far(qp))
+		soft_outgoing_release(&req->outgoing, wr, soft_send_wr_offset(qp, wr, to));
 	if (soft_psn_diff(req->send_psn, psn) < 0)
 		req->send_psn = psn;
 	if (to == wr->rc.num_psn)
@@ -261,7 +263,7 @@ static void answered(struct soft_qp *qp, const struct soft_packet *p, struct gai
 		return;
 	}
 	status = soft_send_wr_asks(wr) ? land(qp, wr, p) : SOFT_WC_BAD_RESP_ERR;
-	if (status == SOFT_LOCAL_LOST) {
+	if (status == SOFT_LOCAL_LOST || status == SOFT_LOCAL_LATER) {
 		progress(qp, gain, now);
 		if (soft_requester_live(qp))
 			ask_again(qp, now);
@@ -276,6 +278,22 @@ static void answered(struct soft_qp *qp, const struct soft_packet *p, struct gai
 	progress(qp, gain, now);
 }
 
+/*
+ * What was acknowledged is acknowledged again, and no more: the peer has what follows, and has not
+ * done with it. It lives, so that silence counts anew; a device that copies may take its time.
+ */
+static bool lives(struct soft_qp *qp, const struct soft_packet *p, pp_ns now)
+{
+	struct soft_requester *req = &qp->req;
+
+	if (p->opcode != SOFT_ACKNOWLEDGE || p->syndrome & 0xe0 ||
+	    soft_psn_add(p->psn, 1) != req->una_psn || req->una_psn == req->next_psn)
+		return false;
+	req->retries_left = qp->attr.retry_cnt;
+	soft_requester_arm_retry(qp, now);
+	return true;
+}
+
 void soft_requester_response(struct soft_qp *qp, const struct soft_packet *p, pp_ns now)
 {
 	struct soft_requester *req = &qp->req;
@@ -283,6 +301,8 @@ void soft_requester_response(struct soft_qp *qp, const struct soft_packet *p, pp
 	uint32_t sent = (req->next_psn - req->una_psn) & SOFT_PSN_MASK;
 	uint32_t end = ((p->psn - req->una_psn) & SOFT_PSN_MASK) + soft_packet_count(p);
 
+	if (soft_requester_live(qp) && end > sent && lives(qp, p, now))
+		return;
 	if (!soft_requester_live(qp) || end > sent) {
 		qp->counters->ghost_responses++;
 		return;

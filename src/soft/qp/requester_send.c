@@ -62,7 +62,7 @@ static struct soft_send_wr *begin(struct soft_qp *qp)
 	if (req->sq.started == req->sq.posted || qp->state != SOFT_QP_RTS)
 		return NULL;
 	wr = soft_send_queue_at(&req->sq, req->sq.started);
-	if ((wr->flags & SOFT_WR_FENCE) && req->reads_open)
+	if ((wr->flags & SOFT_WR_FENCE) && (req->reads_open || soft_landing_busy(&req->landing)))
 		return NULL;
 	if (soft_send_wr_is_local(wr)) {
 		wr->error = soft_requester_local(qp, wr);
@@ -101,15 +101,26 @@ static struct soft_send_wr *current(struct soft_qp *qp)
 	}
 }
 
-enum may { MAY_SEND, MAY_AFTER_ANSWER, MAY_AFTER_OTHERS };
+enum may { MAY_SEND, MAY_AFTER_ANSWER, MAY_AFTER_OTHERS, MAY_AFTER_COPY };
 
-static enum may may_send(const struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t index)
+/* Packets of @wr from @index on whose bytes are at hand. */
+static uint32_t at_hand(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index)
+{
+	uint32_t offset = soft_send_wr_offset(qp, wr, index);
+	uint32_t ready = soft_outgoing_ready(&qp->req.outgoing, wr, offset);
+
+	return ready >= wr->length - offset ? wr->rc.num_psn - index : ready / qp->attr.mtu;
+}
+
+static enum may may_send(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index)
 {
 	const struct soft_requester *req = &qp->req;
 	uint64_t cost = soft_send_wr_cost(qp, wr, index, index + 1);
 
 	if (req->probing && req->send_psn != req->una_psn)
 		return MAY_AFTER_ANSWER;
+	if (soft_qp_may_be_far(qp) && !at_hand(qp, wr, index))
+		return MAY_AFTER_COPY;
 	if (soft_send_wr_asks(wr) && req->reads_open >= qp->attr.max_rd_atomic)
 		return MAY_AFTER_ANSWER;
 	if (wr->opcode == SOFT_WR_READ && req->read_bytes) {
@@ -214,9 +225,10 @@ static uint64_t ack_every(const struct soft_qp *qp)
 }
 
 /* Packets of @wr from @index on that go as one: on the wire always one. */
-static uint32_t together(const struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t index)
+static uint32_t together(const struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t index,
+			 uint32_t left)
 {
-	uint32_t most = qp->jumbo / qp->attr.mtu, left = wr->rc.num_psn - index;
+	uint32_t most = qp->jumbo / qp->attr.mtu;
 	uint64_t room = soft_window_room(qp->window) / (qp->attr.mtu + SOFT_PACKET_COST);
 
 	most = most < left ? most : left;
@@ -269,7 +281,8 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 {
 	struct soft_requester *req = &qp->req;
 	bool fresh = req->send_psn == req->next_psn;
-	uint32_t count = together(qp, wr, index);
+	uint32_t left = soft_qp_may_be_far(qp) ? at_hand(qp, wr, index) : wr->rc.num_psn - index;
+	uint32_t count = together(qp, wr, index, left);
 	struct soft_packet p = data_packet(qp, wr, index, count);
 	struct soft_pieces pieces;
 	uint64_t cost;
@@ -291,7 +304,7 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 	/* Whatever stops the train, its end asks: nothing under way waits for an acknowledge that
 	 * nobody asked for. */
 	p.ack_request = index + count == wr->rc.num_psn || req->unasked >= ack_every(qp) ||
-			effort(qp, &p, cost) >= budget || req->probing ||
+			effort(qp, &p, cost) >= budget || req->probing || count == left ||
 			!soft_window_open(qp->window, qp->attr.mtu + SOFT_PACKET_COST);
 	if (p.ack_request) {
 		req->unasked = 0;
@@ -313,6 +326,8 @@ bool soft_requester_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 	if (!soft_requester_live(qp) || now < req->rnr_until)
 		return false;
 	req->rnr_until = 0;
+	if (soft_qp_may_be_far(qp))
+		soft_outgoing_ahead(&req->outgoing);
 	while (*budget) {
 		struct soft_send_wr *wr = current(qp);
 		uint64_t cost = SOFT_PACKET_COST;

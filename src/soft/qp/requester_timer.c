@@ -37,6 +37,12 @@ void soft_requester_arm(struct soft_qp *qp, pp_ns now)
 	req->retry_deadline = waits && interval(qp) ? now + interval(qp) : 0;
 }
 
+void soft_requester_arm_retry(struct soft_qp *qp, pp_ns now)
+{
+	if (qp->req.retry_deadline)
+		qp->req.retry_deadline = now + interval(qp);
+}
+
 void soft_requester_wait_rnr(struct soft_qp *qp, unsigned int timer, pp_ns now)
 {
 	struct soft_requester *req = &qp->req;

@@ -24,7 +24,8 @@ void soft_responder_reset(struct soft_qp *qp)
 	r->in_message = false;
 	r->ack_pending = r->silent = r->closing = r->close_event = false;
 	r->nak = 0;
-	r->num_answers = r->num_replays = 0;
+	soft_landing_clear(&r->landing, /* flush= */ NULL);
+	soft_answers_clear(qp);
 	memset(r->atomics, 0, sizeof(r->atomics));
 	r->next_atomic = 0;
 }
@@ -34,7 +35,7 @@ void soft_responder_start(struct soft_qp *qp)
 	qp->resp.expected_psn = qp->attr.rq_psn & SOFT_PSN_MASK;
 }
 
-static void send_acknowledge(struct soft_qp *qp, uint8_t syndrome, uint32_t psn)
+static void send_acknowledge(struct soft_qp *qp, uint8_t syndrome, uint32_t psn, uint32_t msn)
 {
 	struct soft_packet p = {
 		.opcode = SOFT_RC | SOFT_ACKNOWLEDGE,
@@ -43,7 +44,7 @@ static void send_acknowledge(struct soft_qp *qp, uint8_t syndrome, uint32_t psn)
 		.dest_qp = qp->attr.remote_qpn,
 		.psn = psn,
 		.syndrome = syndrome,
-		.msn = qp->resp.msn,
+		.msn = msn,
 	};
 
 	qp->ops->send(qp, &qp->path, &p, NULL, 0);
@@ -55,12 +56,36 @@ static void close_now(struct soft_qp *qp)
 	struct soft_responder *r = &qp->resp;
 	bool event = r->close_event;
 
-	send_acknowledge(qp, r->nak, r->nak_psn);
+	send_acknowledge(qp, r->nak, r->nak_psn, r->msn);
 	r->nak = 0;
 	r->close_event = false;
 	soft_qp_to_error(qp);
 	if (event)
 		qp->ops->event(qp, r->close_with);
+}
+
+static void flush_landed(struct soft_qp *qp, const struct soft_landed *end)
+{
+	struct soft_cqe cqe = end->cqe;
+
+	cqe.status = SOFT_WC_WR_FLUSH_ERR;
+	if (end->completes)
+		soft_completion_push(qp, qp->recv_cq, &cqe);
+}
+
+/* Behind the messages before it. */
+static void refused(struct soft_qp *qp, unsigned int status)
+{
+	struct soft_responder *r = &qp->resp;
+	struct soft_landed end = {
+		.psn = r->expected_psn,
+		.msn = r->msn,
+		.completes = true,
+		.cqe = {.opcode = SOFT_WC_RECV, .wr_id = r->wr->id, .status = status},
+	};
+
+	if (!soft_landing_busy(&r->landing) || soft_landing_end(&r->landing, &end) < 0)
+		soft_complete_recv(qp, r->wr, status, NULL);
 }
 
 void soft_responder_refuse(struct soft_qp *qp, struct soft_refusal why, uint32_t psn)
@@ -69,7 +94,9 @@ void soft_responder_refuse(struct soft_qp *qp, struct soft_refusal why, uint32_t
 
 	if (why.syndrome == SOFT_AETH_NAK_ACCESS)
 		qp->counters->resp_remote_access_errors++;
+	soft_landing_cut(&r->landing);
 	if (why.syndrome == SOFT_AETH_NOTHING) {
+		soft_landing_clear(&r->landing, flush_landed);
 		r->has_wr = false;
 		soft_complete_recv(qp, r->wr, why.status, NULL);
 		soft_qp_to_error(qp);
@@ -81,7 +108,7 @@ void soft_responder_refuse(struct soft_qp *qp, struct soft_refusal why, uint32_t
 	/* Class A: the receive request tells. Class C: there is none that could, an event does. */
 	if (r->has_wr) {
 		r->has_wr = false;
-		soft_complete_recv(qp, r->wr, why.status, NULL);
+		refused(qp, why.status);
 	} else if (why.syndrome == SOFT_AETH_NAK_OPERATION) {
 		r->close_event = true;
 		r->close_with = SOFT_QP_EVENT_FATAL;
@@ -90,9 +117,45 @@ void soft_responder_refuse(struct soft_qp *qp, struct soft_refusal why, uint32_t
 		r->close_with = why.syndrome == SOFT_AETH_NAK_ACCESS ? SOFT_QP_EVENT_ACCESS
 								     : SOFT_QP_EVENT_REQUEST;
 	}
-	if (r->num_answers == 0)
+	if (r->num_answers == 0 && !soft_landing_busy(&r->landing))
 		close_now(qp);
 }
+
+static void landed(struct soft_qp *qp, const struct soft_landed *end)
+{
+	if (end->completes)
+		soft_completion_push(qp, qp->recv_cq, &end->cqe);
+	qp->resp.ack_pending = true;
+}
+
+/* The receive request tells, or an event: as of any fault of this side. The packets of the message
+ * are accepted, but for the last, of which the requester hears now. */
+static void broken(struct soft_qp *qp, const struct soft_landed *end)
+{
+	struct soft_responder *r = &qp->resp;
+	struct soft_cqe cqe;
+
+	/* Of a message whose end is still to come the next packet is refused. */
+	if (!end)
+		return;
+	if (end->completes) {
+		cqe = end->cqe;
+		cqe.status = SOFT_WC_LOC_QP_OP_ERR;
+		soft_completion_push(qp, qp->recv_cq, &cqe);
+	}
+	if (qp->transport != SOFT_RC) {
+		soft_qp_to_error(qp);
+		return;
+	}
+	r->closing = true;
+	r->nak = SOFT_AETH_NAK_OPERATION;
+	r->nak_psn = end->psn;
+	r->close_event = !end->completes;
+	r->close_with = SOFT_QP_EVENT_FATAL;
+	close_now(qp);
+}
+
+const struct soft_landing_ops soft_responder_landing = {landed, broken};
 
 /* Does the packet stand where its opcode says, with the payload that such a one has? */
 static bool fits(const struct soft_qp *qp, const struct soft_packet *p, uint16_t flags)
@@ -139,11 +202,12 @@ static struct soft_refusal execute(struct soft_qp *qp, const struct soft_packet 
 		return why;
 	r->message_kind = flags & (SOFT_IS_SEND | SOFT_IS_WRITE);
 	r->in_message = !(flags & SOFT_IS_LAST);
+	/* Behind what has no effect yet an acknowledge says nothing, but that it will come. */
+	if (p->ack_request && !soft_landing_end_of_first(&r->landing))
+		r->ack_pending = true;
 	r->expected_psn = soft_psn_add(r->expected_psn, soft_packet_count(p));
 	if (!r->in_message)
 		r->msn = soft_psn_add(r->msn, 1);
-	if (p->ack_request)
-		r->ack_pending = true;
 	qp->counters->received_data_bytes += p->payload_bytes;
 	return SOFT_EXECUTED;
 }
@@ -185,6 +249,7 @@ static void behind(struct soft_qp *qp, const struct soft_packet *p, uint16_t fla
 		soft_answer_read_again(qp, p);
 	else
 		soft_answer_atomic_again(qp, p);
+	qp->resp.alive = qp->resp.num_answers > 0;
 }
 
 static void expected(struct soft_qp *qp, const struct soft_packet *p, uint16_t flags)
@@ -203,6 +268,9 @@ static void expected(struct soft_qp *qp, const struct soft_packet *p, uint16_t f
 		r->nak_psn = p->psn;
 	} else if (why.syndrome == SOFT_AETH_NAK_SEQUENCE) {
 		ahead(qp);
+	} else if (why.syndrome == SOFT_AETH_LATER) {
+		/* Asked for again when there is room. */
+		r->silent = true;
 	} else if (why.syndrome) {
 		soft_responder_refuse(qp, why, p->psn);
 	}
@@ -227,23 +295,51 @@ void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p)
 		expected(qp, p, flags);
 }
 
+/* All before the last packet of the first message that has no effect yet. */
+static void acknowledge(struct soft_qp *qp)
+{
+	const struct soft_responder *r = &qp->resp;
+	const struct soft_landed *end = soft_landing_end_of_first(&r->landing);
+	uint32_t next = end ? end->psn : r->expected_psn, msn = end ? end->msn : r->msn;
+
+	if (r->num_answers > 0 && soft_psn_diff(r->answers[0].psn, next) < 0) {
+		next = r->answers[0].psn;
+		msn = soft_psn_add(r->answers[0].msn, SOFT_PSN_MASK);
+	}
+	send_acknowledge(qp, SOFT_AETH_ACK, soft_psn_add(next, SOFT_PSN_MASK), msn);
+}
+
 bool soft_responder_pump(struct soft_qp *qp, size_t *budget)
 {
 	struct soft_responder *r = &qp->resp;
 
 	if (soft_answer_pump(qp, budget))
 		return true;
+	if (r->landing.starved && soft_landing_hungry(&r->landing) && r->silent && !r->nak) {
+		r->nak = SOFT_AETH_NAK_SEQUENCE;
+		r->nak_psn = r->expected_psn;
+	}
+	if (r->num_answers > 0) { /* they wait for copies */
+		if (r->alive)
+			acknowledge(qp);
+		r->alive = false;
+		return false;
+	}
 	if (r->closing) {
-		if (r->nak)
+		if (r->nak && !soft_landing_busy(&r->landing))
 			close_now(qp);
 		return false;
 	}
-	if (r->nak)
-		send_acknowledge(qp, r->nak, r->nak_psn);
-	else if (r->ack_pending)
-		send_acknowledge(qp, SOFT_AETH_ACK, soft_psn_add(r->expected_psn, SOFT_PSN_MASK));
-	r->nak = 0;
-	r->ack_pending = false;
+	/* A NAK acknowledges all before it. */
+	if (r->nak && !soft_landing_end_of_first(&r->landing)) {
+		send_acknowledge(qp, r->nak, r->nak_psn, r->msn);
+		r->nak = 0;
+		r->ack_pending = false;
+	} else if (r->ack_pending) {
+		acknowledge(qp);
+		r->ack_pending = false;
+	}
+	r->alive = false;
 	return false;
 }
 
@@ -260,7 +356,8 @@ void soft_responder_flush(struct soft_qp *qp)
 	struct soft_responder *r = &qp->resp;
 	struct soft_recv_wr *wr;
 
-	r->num_answers = r->num_replays = 0;
+	soft_landing_clear(&r->landing, flush_landed);
+	soft_answers_clear(qp);
 	r->nak = 0;
 	r->ack_pending = r->in_message = false;
 	if (r->has_wr) {

@@ -24,6 +24,10 @@ struct soft_refusal {
 /* Its payload could not be fetched: as if it had never come. */
 #define SOFT_REFUSED_LOST ((struct soft_refusal){SOFT_AETH_NAK_SEQUENCE, SOFT_WC_SUCCESS})
 
+/* There is no room for it now: as if it had never come, and asked for when there is. */
+#define SOFT_AETH_LATER	   0xfe
+#define SOFT_REFUSED_LATER ((struct soft_refusal){SOFT_AETH_LATER, SOFT_WC_SUCCESS})
+
 /* 9.9.3 class J: nothing at all is said. */
 #define SOFT_AETH_NOTHING   0xff
 #define SOFT_REFUSED_UNSAID ((struct soft_refusal){SOFT_AETH_NOTHING, SOFT_WC_REM_INV_REQ_ERR})

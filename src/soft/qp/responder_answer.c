@@ -13,6 +13,11 @@
 
 #include "base/banned.h"
 
+enum {
+	FAR_JUMBO = 64 << 10, /* bytes of a response from staging, through a lane */
+	AHEAD = 4,	      /* answers whose bytes are fetched at a time */
+};
+
 static uint32_t promised(const struct soft_qp *qp)
 {
 	uint32_t n = qp->attr.max_dest_rd_atomic;
@@ -33,11 +38,29 @@ static void insert(struct soft_responder *r, uint32_t at, const struct soft_answ
 	r->num_replays += a->replay;
 }
 
+static void let_go(struct soft_answer *a)
+{
+	soft_parcel_free(a->parcel);
+	a->parcel = NULL;
+}
+
 static void drop_first(struct soft_responder *r)
 {
+	let_go(&r->answers[0]);
 	r->num_replays -= r->answers[0].replay;
 	r->num_answers--;
 	memmove(&r->answers[0], &r->answers[1], r->num_answers * sizeof(r->answers[0]));
+}
+
+void soft_answers_clear(struct soft_qp *qp)
+{
+	struct soft_responder *r = &qp->resp;
+
+	for (uint32_t i = 0; i < r->num_answers; i++)
+		let_go(&r->answers[i]);
+	r->num_answers = r->num_replays = 0;
+	if (qp->mover)
+		soft_staging_forget(&qp->mover->out, &r->waiter);
 }
 
 /* A request that was accepted: its answer acknowledges all before. */
@@ -48,6 +71,9 @@ static void accept(struct soft_qp *qp, struct soft_answer *a)
 	r->expected_psn = soft_psn_add(a->psn, a->left_psn);
 	r->msn = soft_psn_add(r->msn, 1);
 	a->msn = r->msn;
+	a->after = r->landing.added;
+	/* What is before it has its effect before it has its answer. */
+	soft_landing_cut(&r->landing);
 	r->ack_pending = false;
 	insert(r, r->num_answers, a);
 }
@@ -134,6 +160,9 @@ struct soft_refusal soft_answer_atomic(struct soft_qp *qp, const struct soft_pac
 	region = soft_responder_reach(qp, p->rkey, &va, 8, SOFT_ACCESS_REMOTE_ATOMIC);
 	if (!region)
 		return SOFT_REFUSED_ACCESS;
+	/* As of a device that has none: to nothing else could they be atomic there. */
+	if (region->copier)
+		return SOFT_REFUSED_INVALID;
 	at = soft_region_at(region, va);
 	if ((uintptr_t)at % 8) /* an address of its own choosing over memory at another one */
 		return SOFT_REFUSED_INVALID;
@@ -167,6 +196,7 @@ static void answer_again(struct soft_responder *r, struct soft_answer *a)
 			break;
 		if (before > 0) {
 			a->replay = there->replay;
+			let_go(there);
 			*there = *a;
 			return;
 		}
@@ -189,6 +219,7 @@ void soft_answer_read_again(struct soft_qp *qp, const struct soft_packet *p)
 	if ((int32_t)a.left_psn > soft_psn_diff(r->expected_psn, a.psn))
 		return;
 	a.msn = r->msn;
+	/* It was answered once: what came before it has had its effect. */
 	a.replay = true;
 	answer_again(r, &a);
 }
@@ -245,10 +276,72 @@ static uint32_t response_bytes(const struct soft_qp *qp, const struct soft_answe
 	if (qp->jumbo >= 2 * most && !a->atomic && a->left_bytes > most)
 		region = soft_responder_reach(qp, a->rkey, &va, a->left_bytes,
 					      SOFT_ACCESS_REMOTE_READ);
-	/* Of memory that the processor cannot address a packet's bytes are fetched at a time. */
+	/* Of memory that the processor cannot address a packet's bytes are fetched at a time; what
+	 * is in staging goes through the lane: nobody says when it was read. */
 	if (region && soft_region_at(region, va))
 		most = qp->jumbo / most * most;
+	else if (region && region->copier && qp->jumbo / most > 0)
+		most = (qp->jumbo < FAR_JUMBO ? qp->jumbo : FAR_JUMBO) / most * most;
+	if (a->parcel && a->parcel->offset + a->parcel->len - a->va < most)
+		most = (uint32_t)(a->parcel->offset + a->parcel->len - a->va);
 	return a->left_bytes < most ? a->left_bytes : most;
+}
+
+static void here(struct soft_parcel *parcel)
+{
+	struct soft_qp *qp = parcel->owner;
+
+	qp->ops->ready(qp);
+}
+
+static void wake(struct soft_staging_waiter *waiter)
+{
+	struct soft_qp *qp =
+		(struct soft_qp *)((char *)waiter - offsetof(struct soft_qp, resp.waiter));
+
+	qp->ops->ready(qp);
+}
+
+/* Sees to it that the next bytes of @a are in staging, where they must be. */
+static struct soft_refusal bring(struct soft_qp *qp, struct soft_answer *a)
+{
+	struct soft_region *region;
+	uint64_t va = a->va;
+
+	if (a->atomic || !a->left_bytes || a->parcel)
+		return SOFT_EXECUTED;
+	region = soft_responder_reach(qp, a->rkey, &va, a->left_bytes, SOFT_ACCESS_REMOTE_READ);
+	if (!region || !region->copier)
+		return SOFT_EXECUTED;
+	a->parcel = soft_parcel_new(qp->mover, soft_copy_piece(a->left_bytes));
+	if (!a->parcel) {
+		qp->resp.waiter.wake = wake;
+		soft_staging_wait(&qp->mover->out, &qp->resp.waiter);
+		return SOFT_REFUSED_LATER;
+	}
+	a->parcel->offset = a->va;
+	a->parcel->owner = qp;
+	a->parcel->here = here;
+	a->parcel->rc = soft_parcel_fetch(a->parcel, region, va, 0, a->parcel->len);
+	return SOFT_EXECUTED;
+}
+
+/* May the first be sent? Those behind it are fetched meanwhile. */
+static bool is_here(struct soft_qp *qp)
+{
+	struct soft_responder *r = &qp->resp;
+	bool waits;
+
+	if (!soft_landing_passed(&r->landing, r->answers[0].after))
+		return false;
+	waits = bring(qp, &r->answers[0]).syndrome != 0;
+	for (uint32_t i = 1; i < r->num_answers && i < AHEAD && !waits; i++)
+		if (!soft_landing_passed(&r->landing, r->answers[i].after) ||
+		    bring(qp, &r->answers[i]).syndrome)
+			break;
+	if (waits)
+		return false;
+	return !r->answers[0].parcel || !r->answers[0].parcel->pending;
 }
 
 /* The next response of a READ. */
@@ -277,6 +370,10 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 			return SOFT_REFUSED_ACCESS;
 		piece.iov_base = soft_region_at(region, va);
 		p.stays = piece.iov_base != NULL;
+		if (a->parcel && a->parcel->rc)
+			return SOFT_REFUSED_OPERATION;
+		if (a->parcel)
+			piece.iov_base = a->parcel->at + (a->va - a->parcel->offset);
 		if (!piece.iov_base) {
 			if (bytes > sizeof(bounce) ||
 			    region->ops->fetch(region, va - region->iova, bounce, bytes) < 0)
@@ -290,6 +387,8 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 	a->started = true;
 	a->va += bytes;
 	a->left_bytes -= bytes;
+	if (a->parcel && a->va == a->parcel->offset + a->parcel->len)
+		let_go(a);
 	return SOFT_EXECUTED;
 }
 
@@ -299,12 +398,17 @@ bool soft_answer_pump(struct soft_qp *qp, size_t *budget)
 
 	while (r->num_answers > 0) {
 		struct soft_answer *a = &r->answers[0];
-		uint32_t bytes = response_bytes(qp, a), count = soft_answer_packets(qp, bytes);
 		struct soft_refusal why = SOFT_EXECUTED;
-		size_t cost = bytes + SOFT_HEADER_MAX;
+		uint32_t bytes, count;
+		size_t cost;
 
+		if (soft_qp_may_be_far(qp) && !is_here(qp))
+			return false;
 		if (*budget == 0)
 			return true;
+		bytes = response_bytes(qp, a);
+		count = soft_answer_packets(qp, bytes);
+		cost = bytes + SOFT_HEADER_MAX;
 		*budget -= cost < *budget ? cost : *budget;
 		if (a->atomic)
 			send_atomic(qp, a);
@@ -314,7 +418,7 @@ bool soft_answer_pump(struct soft_qp *qp, size_t *budget)
 			uint32_t psn = a->psn;
 
 			/* What waits behind is lost with the QP. */
-			r->num_answers = r->num_replays = 0;
+			soft_answers_clear(qp);
 			soft_responder_refuse(qp, why, psn);
 			return false;
 		}

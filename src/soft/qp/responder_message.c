@@ -8,10 +8,12 @@
 
 #include "base/banned.h"
 
-static void complete(struct soft_qp *qp, const struct soft_packet *p, uint32_t opcode)
+static struct soft_cqe completion(const struct soft_qp *qp, const struct soft_packet *p,
+				  uint32_t opcode)
 {
-	struct soft_responder *r = &qp->resp;
+	const struct soft_responder *r = &qp->resp;
 	struct soft_cqe rest = {
+		.wr_id = r->wr->id,
 		.opcode = opcode,
 		.byte_len = r->received,
 		.src_qp = qp->attr.remote_qpn,
@@ -25,8 +27,31 @@ static void complete(struct soft_qp *qp, const struct soft_packet *p, uint32_t o
 		rest.flags = SOFT_WC_WITH_INV;
 		rest.imm_be = p->invalidate_rkey;
 	}
-	r->has_wr = false;
-	soft_complete_recv(qp, r->wr, SOFT_WC_SUCCESS, &rest);
+	return rest;
+}
+
+/* The message is whole. @completes: the receive request that was taken. */
+static struct soft_refusal finish(struct soft_qp *qp, const struct soft_packet *p, bool completes,
+				  uint32_t opcode)
+{
+	struct soft_responder *r = &qp->resp;
+	struct soft_landed end = {.completes = completes};
+
+	if (completes)
+		end.cqe = completion(qp, p, opcode);
+	if (soft_landing_busy(&r->landing)) {
+		end.psn = soft_psn_add(p->psn, soft_packet_count(p) - 1);
+		end.msn = r->msn;
+		if (soft_landing_end(&r->landing, &end) < 0)
+			return SOFT_REFUSED_OPERATION;
+		r->has_wr = r->has_wr && !completes;
+		return SOFT_EXECUTED;
+	}
+	if (completes) {
+		r->has_wr = false;
+		soft_completion_push(qp, qp->recv_cq, &end.cqe);
+	}
+	return SOFT_EXECUTED;
 }
 
 struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_packet *p)
@@ -46,6 +71,8 @@ struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_pack
 	status = soft_local_scatter(qp, r->wr, r->received, soft_packet_bytes(p), p->payload_bytes);
 	if (status == SOFT_LOCAL_LOST)
 		return SOFT_REFUSED_LOST;
+	if (status == SOFT_LOCAL_LATER)
+		return SOFT_REFUSED_LATER;
 	if (flags & SOFT_IS_FIRST)
 		qp->counters->rx_sends++;
 	if (status)
@@ -55,9 +82,8 @@ struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_pack
 	if (flags & SOFT_HAS_IETH &&
 	    !soft_mw_invalidate(qp->regions, &qp->windows, p->invalidate_rkey))
 		return SOFT_REFUSED_UNSAID;
-	if (flags & SOFT_IS_LAST)
-		complete(qp, p, SOFT_WC_RECV);
-	return SOFT_EXECUTED;
+	return flags & SOFT_IS_LAST ? finish(qp, p, /* completes= */ true, SOFT_WC_RECV)
+				    : SOFT_EXECUTED;
 }
 
 /* The whole WRITE is checked before its first byte is placed. */
@@ -90,9 +116,12 @@ static struct soft_refusal place(struct soft_qp *qp, const struct soft_packet *p
 
 	if (!region)
 		return SOFT_REFUSED_ACCESS;
-	rc = soft_bytes_store(soft_packet_bytes(p), region, va, p->payload_bytes);
+	rc = soft_landing_store(&r->landing, soft_packet_bytes(p), region, va, p->payload_bytes,
+				r->write_left);
 	if (rc == SOFT_BYTES_LOST)
 		return SOFT_REFUSED_LOST;
+	if (rc == SOFT_BYTES_LATER)
+		return SOFT_REFUSED_LATER;
 	return rc < 0 ? SOFT_REFUSED_OPERATION : SOFT_EXECUTED;
 }
 
@@ -135,7 +164,7 @@ struct soft_refusal soft_message_write(struct soft_qp *qp, const struct soft_pac
 	r->write_va += p->payload_bytes;
 	r->write_left -= p->payload_bytes;
 	r->received += p->payload_bytes;
-	if (flags & SOFT_HAS_IMM && r->has_wr)
-		complete(qp, p, SOFT_WC_RECV_WRITE_IMM);
-	return SOFT_EXECUTED;
+	if (!(flags & SOFT_IS_LAST))
+		return SOFT_EXECUTED;
+	return finish(qp, p, flags & SOFT_HAS_IMM && r->has_wr, SOFT_WC_RECV_WRITE_IMM);
 }

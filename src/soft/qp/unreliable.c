@@ -95,7 +95,20 @@ static bool send_one(struct soft_qp *qp, struct soft_send_wr *wr, uint64_t *ret_
 	qp->ops->send(qp, &qp->path, &p, pieces.at, pieces.num);
 	qp->counters->sent_data_bytes += p.payload_bytes;
 	count_sent(req);
+	if (soft_qp_may_be_far(qp))
+		soft_outgoing_release(&req->outgoing, wr, offset + p.payload_bytes);
 	return last;
+}
+
+/* Are the bytes of the next packet? */
+static bool at_hand(struct soft_qp *qp, struct soft_send_wr *wr)
+{
+	struct soft_requester *req = &qp->req;
+	uint32_t index = (req->next_psn - wr->rc.first_psn) & SOFT_PSN_MASK;
+	uint32_t offset = soft_send_wr_offset(qp, wr, index);
+
+	return soft_outgoing_ready(&req->outgoing, wr, offset) >=
+	       soft_send_wr_offset(qp, wr, index + 1) - offset;
 }
 
 /* Nothing leaves any more until the client has seen it (10.3.1, SQ error state). */
@@ -115,6 +128,8 @@ bool soft_unreliable_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 
 	if (qp->state == SOFT_QP_SQE)
 		soft_requester_flush(qp);
+	if (soft_qp_may_be_far(qp))
+		soft_outgoing_ahead(&req->outgoing);
 	if (now < req->rnr_until)
 		return false;
 	req->rnr_until = 0;
@@ -127,6 +142,8 @@ bool soft_unreliable_pump(struct soft_qp *qp, size_t *budget, pp_ns now)
 		if (soft_send_wr_is_local(wr) && !wr->error) {
 			soft_requester_retire(qp);
 		} else if (!wr->error) {
+			if (soft_qp_may_be_far(qp) && !at_hand(qp, wr))
+				return false;
 			req->rnr_until =
 				qp->full ? now + FULL_WAIT : soft_window_pace(qp->window, now);
 			if (req->rnr_until)

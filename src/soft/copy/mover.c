@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "soft/copy/mover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/banned.h"
+
+void soft_copy_start(struct soft_mover *mover, struct soft_copy *copy, struct soft_region *region,
+		     uint64_t va)
+{
+	copy->region = region;
+	copy->at = region->far + (va - region->iova);
+	copy->rc = -EINPROGRESS;
+	region->copies++;
+	mover->copies++;
+	mover->copied_bytes += copy->len;
+	region->copier->start(region->copier, copy);
+}
+
+void soft_copy_done(struct soft_copy *copy, int rc)
+{
+	copy->region->copies--;
+	copy->rc = rc;
+	copy->done(copy);
+}
+
+struct parcel_copy {
+	struct soft_copy copy; /* first */
+	struct soft_parcel *parcel;
+};
+
+static void parcel_free(struct soft_parcel *parcel)
+{
+	soft_staging_put(&parcel->mover->out, parcel->at, parcel->len);
+	free(parcel);
+}
+
+static void fetched(struct soft_copy *copy)
+{
+	struct parcel_copy *c = (struct parcel_copy *)copy;
+	struct soft_parcel *parcel = c->parcel;
+
+	if (copy->rc && !parcel->rc)
+		parcel->rc = copy->rc;
+	if (copy->rc)
+		parcel->mover->failed++;
+	free(c);
+	if (--parcel->pending)
+		return;
+	if (parcel->given_up)
+		parcel_free(parcel);
+	else
+		parcel->here(parcel);
+}
+
+struct soft_parcel *soft_parcel_new(struct soft_mover *mover, uint32_t len)
+{
+	struct soft_parcel *parcel = calloc(1, sizeof(*parcel));
+
+	if (!parcel)
+		return NULL;
+	parcel->mover = mover;
+	parcel->len = len;
+	parcel->at = soft_staging_get(&mover->out, len);
+	if (parcel->at)
+		return parcel;
+	free(parcel);
+	return NULL;
+}
+
+int soft_parcel_fetch(struct soft_parcel *parcel, struct soft_region *region, uint64_t va,
+		      uint32_t offset, uint32_t len)
+{
+	struct parcel_copy *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->parcel = parcel;
+	c->copy.host = parcel->at + offset;
+	c->copy.len = len;
+	c->copy.done = fetched;
+	parcel->pending++;
+	soft_copy_start(parcel->mover, &c->copy, region, va);
+	return 0;
+}
+
+void soft_parcel_free(struct soft_parcel *parcel)
+{
+	if (!parcel)
+		return;
+	/* A copy that was begun writes there until it is done. */
+	parcel->given_up = true;
+	if (!parcel->pending)
+		parcel_free(parcel);
+}
+
+static uint8_t *far_direct(const struct soft_region *region, uint64_t offset)
+{
+	(void)region;
+	(void)offset;
+	return NULL;
+}
+
+static int far_fetch(const struct soft_region *region, uint64_t offset, void *to, size_t len)
+{
+	(void)region;
+	(void)offset;
+	(void)to;
+	(void)len;
+	return -EOPNOTSUPP;
+}
+
+static int far_store(struct soft_region *region, uint64_t offset, const void *from, size_t len)
+{
+	(void)region;
+	(void)offset;
+	(void)from;
+	(void)len;
+	return -EOPNOTSUPP;
+}
+
+static void far_release(struct soft_region *region)
+{
+	(void)region;
+}
+
+const struct soft_region_ops soft_region_far = {far_direct, far_fetch, far_store, far_release};

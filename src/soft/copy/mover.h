@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of a device that the processor cannot address: its bytes move by asynchronous copies,
+ * between the device and staging.
+ *
+ *   struct soft_copy     one copy: begun, and done some time later
+ *   struct soft_copier   a device that copies (CUDA: cuda_device.h; tests have one of their own)
+ *   struct soft_mover    what those of a process share: staging for either direction
+ *
+ * Copies of one direction of one device are carried out in the order in which they were begun. All
+ * of this is under the engine's lock.
+ */
+#ifndef SOFT_COPY_MOVER_H
+#define SOFT_COPY_MOVER_H
+
+#include "base/clock.h"
+#include "soft/copy/region.h"
+#include "soft/copy/staging.h"
+
+/* A message is one copy. Longer ones may be cut into pieces of at least so many bytes: shorter
+ * copies would cost their speed (64 KiB: a quarter of it). */
+enum { SOFT_COPY_PIECE = 1 << 20 };
+
+/* Bytes of the next copy where @left are to come. */
+static inline uint32_t soft_copy_piece(uint32_t left)
+{
+	return left < 2 * SOFT_COPY_PIECE ? left : SOFT_COPY_PIECE;
+}
+
+struct soft_landing;
+
+struct soft_copy {
+	struct soft_region *region; /* counts it in its copies, begun to done */
+	uint64_t at;		    /* the device's address */
+	void *host;
+	size_t len;
+	bool to_device;
+	int rc; /* when done: 0, or -errno: the bytes are anybody's guess */
+	/* Never called by who begins it. The copy may be freed. */
+	void (*done)(struct soft_copy *copy);
+	/* The copier's. */
+	struct soft_copy *next;
+	void *event;
+	pp_ns begun;
+};
+
+struct soft_copier {
+	void (*start)(struct soft_copier *copier, struct soft_copy *copy);
+	/* Copies of @region that no device has seen yet are done, in vain. */
+	void (*cancel)(struct soft_copier *copier, struct soft_region *region);
+};
+
+struct soft_mover {
+	unsigned int regions; /* of devices; 0: nothing below is in use */
+	struct soft_staging out, in;
+	struct soft_landing *open; /* qp/landing.h: those that gather bytes for a copy */
+	uint64_t copies, copied_bytes, failed;
+};
+
+static inline bool soft_region_is_far(const struct soft_region *region)
+{
+	return __builtin_expect(region->copier != NULL, 0);
+}
+
+/* Bytes at @va of a checked region that is far. */
+void soft_copy_start(struct soft_mover *mover, struct soft_copy *copy, struct soft_region *region,
+		     uint64_t va);
+/* What a copier calls in the end. */
+void soft_copy_done(struct soft_copy *copy, int rc);
+
+/*
+ * A parcel: bytes of a device in staging, on their way out. It may be given up before its copies
+ * are done.
+ */
+struct soft_parcel {
+	struct soft_mover *mover;
+	uint8_t *at;
+	uint32_t len;
+	unsigned int pending; /* copies */
+	int rc;		      /* of the first that failed */
+	/* Called when the last copy is done, unless it was given up. */
+	void (*here)(struct soft_parcel *parcel);
+	void *owner;
+	bool given_up;
+	/* Its owner's. */
+	const void *of;
+	uint64_t offset;
+	struct soft_parcel *next;
+};
+
+/* NULL: no staging, no memory. */
+struct soft_parcel *soft_parcel_new(struct soft_mover *mover, uint32_t len);
+/* @len bytes at @va of @region, to @offset of the parcel. -ENOMEM. */
+int soft_parcel_fetch(struct soft_parcel *parcel, struct soft_region *region, uint64_t va,
+		      uint32_t offset, uint32_t len);
+void soft_parcel_free(struct soft_parcel *parcel); /* NULL is fine */
+
+/* What cannot be fetched or stored at once: soft_region_ops of a region that is far. */
+extern const struct soft_region_ops soft_region_far;
+
+#endif
