@@ -118,17 +118,34 @@ static void read_mtu(struct pp_derived *d, const char *text, size_t len, uint64_
 		       "peerpath: active MTU differs: %" PRId64 " and %" PRId64, d->mtu[0], mtu);
 }
 
+/* NCCL's own line, behind a logger's head at most; not a sentence of somebody who tells of it. */
+static bool stands_alone(const char *text, const char *at)
+{
+	static const char HEAD[] = "NCCL INFO";
+
+	while (at > text && isspace((unsigned char)at[-1]))
+		at--;
+	if (at == text || strchr(":>)]|", at[-1]))
+		return true;
+	return (size_t)(at - text) >= strlen(HEAD) &&
+	       !memcmp(at - strlen(HEAD), HEAD, strlen(HEAD));
+}
+
 static void read_version(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
-	const char *at = pp_derived_behind(text, len, "NCCL version "), *end = text + len;
+	static const char WORD[] = "NCCL version ";
+	const char *at = pp_derived_behind(text, len, WORD), *end = text + len;
+	const char *at_word = at ? at - strlen(WORD) : NULL;
 	char version[PP_DERIVED_VERSION];
 	size_t n = 0;
 
 	while (at && at < end && n + 1 < sizeof(version) &&
 	       (isdigit((unsigned char)*at) || *at == '.'))
 		version[n++] = *at++;
+	while (n && version[n - 1] == '.')
+		n--;
 	version[n] = '\0';
-	if (n < 3)
+	if (n < 3 || !stands_alone(text, at_word))
 		return;
 	if (!d->version[0][0])
 		memcpy(d->version[0], version, sizeof(version));

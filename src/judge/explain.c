@@ -135,6 +135,7 @@ struct outcome {
 	unsigned int owners[PP_KNOWN_NAMES];
 	unsigned int n_owners;
 	bool alarm, word, stamped, joined;
+	bool frame;		   /* of a Python traceback: where, not what */
 	struct pp_stamp stamp;	   /* its times, read when something fits */
 	struct pp_shape_fits fits; /* one more than it holds: too many */
 };
@@ -152,6 +153,8 @@ static void signature_fits(struct pp_explain *e, unsigned int signature, struct 
 		o->fits.n++;
 	if (o->fits.n <= PP_SHAPE_FITS)
 		o->fits.list[o->fits.n - 1] = (uint16_t)signature;
+	if (o->frame && in_clue(&k->match, signature))
+		return;
 	if (!o->stamped)
 		pp_stamp_read_times(line->text, line->len, &o->stamp);
 	o->stamped = true;
@@ -321,6 +324,25 @@ static void wrap(struct pp_explain *e, const char *text, size_t len, uint64_t nu
 	pp_wrapped_begin(&e->wrapped, text, len, number);
 }
 
+/*
+ * '  File "/a/b.py", line 3, in f' and the line of source below it: names of files and functions,
+ * and messages as the program spells them, say where it failed. They never show a problem by
+ * themselves.
+ */
+static bool is_frame(struct pp_explain *e, const char *text, size_t len, uint64_t number)
+{
+	static const char FILE_WORD[] = "File \"", LINE_WORD[] = "\", line ";
+	const char *at = pp_find(text, len, FILE_WORD, strlen(FILE_WORD));
+	bool below = e->frame && number == e->frame + 1;
+
+	e->frame = 0;
+	if (at && pp_find(at, (size_t)(text + len - at), LINE_WORD, strlen(LINE_WORD))) {
+		e->frame = number;
+		return len < PP_EVIDENCE_TEXT;
+	}
+	return below && len > 4 && !memcmp(text, "    ", 4);
+}
+
 static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 {
 	struct pp_explain *e = arg;
@@ -337,6 +359,7 @@ static void on_line(void *arg, const char *text, size_t len, uint64_t number)
 	o.n_owners = o.fits.n = 0;
 	o.fits.components = 0;
 	o.fits.derived = o.alarm = o.word = o.stamped = o.joined = false;
+	o.frame = !e->ended && is_frame(e, text, len, number);
 	e->hits->n = 0;
 	test_line(e, &line, number, &o);
 	e->wrapped.worth |= e->hits->n || o.fits.n;

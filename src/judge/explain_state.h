@@ -33,6 +33,7 @@ struct pp_explain {
 	struct pp_derived derived;
 	struct pp_components components;
 	uint64_t announced; /* line after which a quoted warning follows; 0 none */
+	uint64_t frame;	    /* line that was a frame of a Python traceback; 0 none */
 	uint64_t n_lines, n_bytes, tested;
 	bool ended, here;
 };
