@@ -146,6 +146,131 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 	return 0;
 }
 
+/* Objects for traffic: this device has none. */
+
+static void *none(void)
+{
+	errno = ENOSYS;
+	return NULL;
+}
+
+EXPORT int ibv_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid)
+{
+	(void)c;
+	(void)port;
+	(void)index;
+	memset(gid, 0, sizeof(*gid));
+	return 0;
+}
+
+EXPORT int ibv_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
+{
+	(void)c;
+	(void)port;
+	*pkey = 0xffff;
+	return index ? -1 : 0;
+}
+
+EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
+{
+	(void)c;
+	return none();
+}
+
+EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	(void)channel;
+	return ENOSYS;
+}
+
+EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *owner,
+				    struct ibv_comp_channel *channel, int vector)
+{
+	(void)c;
+	(void)cqe;
+	(void)owner;
+	(void)channel;
+	(void)vector;
+	return none();
+}
+
+EXPORT int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	(void)cq;
+	return ENOSYS;
+}
+
+EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **owner)
+{
+	(void)channel;
+	(void)cq;
+	(void)owner;
+	errno = ENOSYS;
+	return -1;
+}
+
+EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)
+{
+	(void)cq;
+	(void)n;
+}
+
+EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *p, struct ibv_qp_init_attr *attr)
+{
+	(void)p;
+	(void)attr;
+	return none();
+}
+
+EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	(void)qp;
+	(void)attr;
+	(void)mask;
+	return ENOSYS;
+}
+
+EXPORT int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			struct ibv_qp_init_attr *init)
+{
+	(void)qp;
+	(void)attr;
+	(void)mask;
+	(void)init;
+	return ENOSYS;
+}
+
+EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	(void)qp;
+	return ENOSYS;
+}
+
+EXPORT int ibv_get_async_event(struct ibv_context *c, struct ibv_async_event *event)
+{
+	(void)c;
+	(void)event;
+	errno = ENOSYS;
+	return -1;
+}
+
+EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	(void)event;
+}
+
+EXPORT const char *ibv_event_type_str(enum ibv_event_type type)
+{
+	(void)type;
+	return "unknown";
+}
+
+EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
+{
+	(void)status;
+	return "unknown";
+}
+
 #ifdef FAKE_DMABUF
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *p, uint64_t offset, size_t len,
 					uint64_t iova, int fd, int access)
