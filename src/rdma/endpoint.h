@@ -19,10 +19,11 @@ enum { PP_ENDPOINT_QPS = 64, PP_ENDPOINT_DEPTH = 4096 };
 struct pp_endpoint_options {
 	const char *device; /* as libibverbs knows it */
 	uint8_t port;	    /* from 1; 0: 1 */
-	int gid_index;	    /* -1: chosen: RoCE v2 with an IPv4 address, else v2, else 0 */
-	unsigned int qps;   /* 0: 1 */
-	unsigned int depth; /* send and receive requests of each; 0: 128 */
-	unsigned int mtu;   /* bytes; 0: the port's active one */
+	/* -1: chosen as gid_table.h says. One that is given makes InfiniBand use a GRH. */
+	int gid_index;
+	unsigned int qps;		   /* 0: 1 */
+	unsigned int depth;		   /* send and receive requests of each; 0: 128 */
+	unsigned int mtu;		   /* bytes; 0: the port's active one */
 	int traffic_class, sl, pkey_index; /* 0 unless told */
 	unsigned int timeout, retries;	   /* 0: 14 (67 ms), 7 */
 };
@@ -38,8 +39,9 @@ struct pp_address {
 };
 
 struct pp_endpoint {
-	const struct pp_verbs *verbs;	    /* borrowed */
-	struct pp_endpoint_options options; /* as they came to be */
+	const struct pp_verbs *verbs; /* borrowed */
+	/* As they came to be; the device's name is the library's. */
+	struct pp_endpoint_options options;
 	struct ibv_context *context;
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
@@ -50,6 +52,9 @@ struct pp_endpoint {
 	struct ibv_qp *qp[PP_ENDPOINT_QPS];
 	uint32_t psn[PP_ENDPOINT_QPS];
 	unsigned int max_inline;
+	unsigned int receives;	/* receive requests of each queue pair: twice the depth */
+	unsigned int rd_atomic; /* READs of a connected queue pair at once, the least of them */
+	bool grh;		/* on InfiniBand too: the GID's index was given */
 };
 
 /*
@@ -64,8 +69,18 @@ void pp_endpoint_address(const struct pp_endpoint *e, unsigned int qp, struct pp
 /* Brings queue pair @qp to RTS. -EPROTO: link layers differ; MTU: the smaller one is taken. */
 int pp_endpoint_connect(struct pp_endpoint *e, unsigned int qp, const struct pp_address *peer,
 			struct pp_error *err);
-/* Back to RESET and INIT, what is outstanding thrown away: after a completion with an error. */
+/*
+ * Back to RESET and INIT, what is outstanding thrown away, of the completion queue too: after a
+ * run that failed. All queue pairs of both ends are reset before one is connected again; addresses
+ * have to be exchanged anew, since packet numbers change.
+ */
 int pp_endpoint_reset(struct pp_endpoint *e, unsigned int qp, struct pp_error *err);
+
+/*
+ * What the device said by itself since the last call ("port error", "QP fatal"), one after the
+ * other; "" when nothing. Never waits. Returns @text.
+ */
+const char *pp_endpoint_events(struct pp_endpoint *e, char *text, size_t size);
 
 void pp_address_write(struct pp_json *j, const char *key, const struct pp_address *a);
 int pp_address_parse(const json_t *object, struct pp_address *ret, struct pp_error *err);
