@@ -25,13 +25,23 @@ struct pp_slot {
 struct pp_traffic {
 	struct pp_endpoint *endpoint; /* connected */
 	const struct pp_slot *slots;  /* borrowed; SEND: the receiver's local ones count */
+	/* _exchange(): local slots that the peer's messages go to, n_slots too; borrowed. */
+	const struct pp_slot *into;
 	unsigned int n_slots;
 	enum pp_operation op;
 	uint32_t size;
-	unsigned int depth; /* outstanding a queue pair; not above the endpoint's */
-	uint64_t messages;  /* how many; 0: as @duration says */
+	/* Outstanding a queue pair; not above the endpoint's. 0: the endpoint's. */
+	unsigned int depth;
+	/* How many; 0: as @duration says. SEND and ping-pong are counted, at both ends alike. */
+	uint64_t messages;
 	pp_ns duration;
-	pp_ns silence;	       /* -ETIMEDOUT when nothing completes for so long; 0 = 3 s */
+	/* -ETIMEDOUT when nothing completes for so long; 0 = 3 s, and 1 s for 64 MiB of size. */
+	pp_ns silence;
+	/*
+	 * The processor can read the slots (host memory), so that what is short may travel in the
+	 * request itself. Never for memory of a GPU: posting would read it.
+	 */
+	bool by_processor;
 	bool (*stopped)(void); /* asked now and then; NULL never */
 };
 
@@ -52,15 +62,31 @@ struct pp_traffic_done {
 	struct pp_traffic_failure failure;
 };
 
-/* The end that posts. -EIO: a completion with an error (@err names it); -ETIMEDOUT; -EINTR. */
+/*
+ * The end that posts. -EIO: a completion with an error (@err names it); -ETIMEDOUT; -EINTR. After
+ * each of these requests may be outstanding: reset or close the endpoint. @ret is written then too.
+ */
 int pp_traffic_send(const struct pp_traffic *t, struct pp_traffic_done *ret, struct pp_error *err);
-/* SEND: the end that receives @messages; posts @depth receives before it returns from _ready(). */
+/*
+ * SEND: the end that receives @messages, with the @depth of the sender. _ready() posts the first
+ * receives, up to twice the depth; the sender is told by short messages when more were posted, so
+ * that it never meets a receiver that is not ready.
+ */
 int pp_traffic_receive_ready(const struct pp_traffic *t, struct pp_error *err);
 int pp_traffic_receive(const struct pp_traffic *t, struct pp_traffic_done *ret,
 		       struct pp_error *err);
-/* Both directions at once by one end (bidirectional): as pp_traffic_send() at each end. */
+/*
+ * Both directions at once by one end (bidirectional): WRITE and READ by pp_traffic_send() at each
+ * end. SEND by this at each end: _receive_ready() at both, with @into, before either begins.
+ * @ret counts what this end sent.
+ */
+int pp_traffic_exchange(const struct pp_traffic *t, struct pp_traffic_done *ret,
+			struct pp_error *err);
 
-/* Ping-pong of @messages; the two ends differ by @first. _ready() at both before either begins. */
+/*
+ * Ping-pong of @messages; the two ends differ by @first. _ready() at both before either begins.
+ * Latencies are the first end's; READ: the other end has nothing to do.
+ */
 int pp_traffic_ping_ready(const struct pp_traffic *t, struct pp_error *err);
 int pp_traffic_ping(const struct pp_traffic *t, bool first, struct pp_traffic_done *ret,
 		    struct pp_error *err);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ends.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+enum {
+	STRIDE = ENDS_SLOT_MOST + 2 * ENDS_GUARD,
+	BYTES = 2 * ENDS_SLOTS * STRIDE,
+	MESSAGE = 32768,
+	GUARD = 0xa5
+};
+
+void ends_fault(const struct end *e, const char *format, ...)
+{
+	va_list args;
+
+	(void)fprintf(stderr, "%s end, %s: ", e->first ? "first" : "second",
+		      e->doing ? e->doing : "at the start");
+	va_start(args, format);
+	(void)vfprintf(stderr, format, args);
+	va_end(args);
+	(void)fprintf(stderr, "\n");
+	_exit(1);
+}
+
+static unsigned char *slot(const struct end *e, bool in, unsigned int i)
+{
+	return e->memory + (size_t)((in ? ENDS_SLOTS : 0) + i) * STRIDE + ENDS_GUARD;
+}
+
+static unsigned char byte_of(unsigned int seed, unsigned int i, size_t at)
+{
+	return (unsigned char)(seed * 31 + i * 7 + at + (at >> 8) * 13 + (at >> 16) * 5 + 1);
+}
+
+void ends_fill(struct end *e, uint32_t size, unsigned int seed)
+{
+	memset(e->memory, GUARD, BYTES);
+	for (unsigned int i = 0; i < ENDS_SLOTS; i++) {
+		for (size_t at = 0; at < size; at++)
+			slot(e, false, i)[at] = byte_of(seed, i, at);
+		memset(slot(e, true, i), 0, size);
+	}
+	ends_meet(e);
+}
+
+void ends_verify(struct end *e, uint32_t size, unsigned int seed, unsigned int slots)
+{
+	for (unsigned int i = 0; i < ENDS_SLOTS; i++) {
+		const unsigned char *in = slot(e, true, i);
+
+		for (size_t at = 0; at < size; at++)
+			if (in[at] != (i < slots ? byte_of(seed, i, at) : 0))
+				ends_fault(e, "slot %u, byte %zu of %u is %u", i, at, size, in[at]);
+		for (size_t at = 0; at < ENDS_GUARD; at++)
+			if (in[size + at] != GUARD || in[-1 - (ptrdiff_t)at] != GUARD)
+				ends_fault(e, "a guard of slot %u was written to", i);
+	}
+}
+
+/* ── what the ends tell each other ── */
+
+static void tell(const struct end *e, const void *bytes, size_t len)
+{
+	if (write(e->wire, bytes, len) != (ssize_t)len)
+		ends_fault(e, "the other end is gone: %s", strerror(errno));
+}
+
+static size_t hear(const struct end *e, void *bytes, size_t size)
+{
+	ssize_t n = read(e->wire, bytes, size);
+
+	if (n <= 0)
+		ends_fault(e, "the other end is gone");
+	return (size_t)n;
+}
+
+void ends_meet(const struct end *e)
+{
+	char c = 'm';
+
+	tell(e, &c, 1);
+	(void)hear(e, &c, 1);
+}
+
+static void say_address(struct end *e)
+{
+	struct pp_buf b = PP_BUF(MESSAGE);
+	struct pp_json j = PP_JSON(&b, false);
+
+	pp_json_object(&j, NULL);
+	pp_json_u64(&j, "memory", (uintptr_t)e->memory);
+	pp_json_u64(&j, "rkey", e->mr->rkey);
+	pp_json_array(&j, "addresses");
+	for (unsigned int q = 0; q < e->endpoint.options.qps; q++) {
+		struct pp_address a;
+
+		pp_endpoint_address(&e->endpoint, q, &a);
+		pp_address_write(&j, NULL, &a);
+	}
+	pp_json_end_array(&j);
+	pp_json_end_object(&j);
+	tell(e, b.data, b.len);
+	pp_buf_done(&b);
+}
+
+static void place_slots(struct end *e, uint64_t memory, uint32_t rkey)
+{
+	for (unsigned int i = 0; i < ENDS_SLOTS; i++) {
+		uint64_t out = (uint64_t)(slot(e, false, i) - e->memory);
+		uint64_t in = (uint64_t)(slot(e, true, i) - e->memory);
+		uint64_t here = (uintptr_t)e->memory;
+
+		e->out[i] = (struct pp_slot){here + out, memory + in, e->mr->lkey, rkey};
+		e->in[i] = (struct pp_slot){here + in, memory + in, e->mr->lkey, rkey};
+		e->from[i] = (struct pp_slot){here + in, memory + out, e->mr->lkey, rkey};
+	}
+}
+
+void ends_connect(struct end *e)
+{
+	char text[MESSAGE];
+	struct pp_address peer;
+	struct pp_error err;
+	json_t *said, *each;
+	size_t q;
+
+	say_address(e);
+	said = json_loadb(text, hear(e, text, sizeof(text)), 0, NULL);
+	ends_check(e, said != NULL);
+	json_array_foreach(json_object_get(said, "addresses"), q, each)
+	{
+		if (pp_address_parse(each, &peer, &err) ||
+		    pp_endpoint_connect(&e->endpoint, (unsigned int)q, &peer, &err))
+			ends_fault(e, "%s", err.text);
+	}
+	place_slots(e, (uint64_t)json_integer_value(json_object_get(said, "memory")),
+		    (uint32_t)json_integer_value(json_object_get(said, "rkey")));
+	json_decref(said);
+	ends_meet(e);
+}
+
+void ends_open(struct end *e, const struct pp_endpoint_options *options, int access)
+{
+	struct pp_error err;
+
+	if (pp_endpoint_open(&e->verbs, options, &e->endpoint, &err)) {
+		if (err.code == -EADDRINUSE) {
+			(void)fprintf(stderr, "skipped: %s\n", err.text);
+			_exit(77);
+		}
+		ends_fault(e, "%s", err.text);
+	}
+	if (posix_memalign((void **)&e->memory, 4096, BYTES))
+		ends_fault(e, "no memory");
+	e->mr = e->verbs.reg_memory(e->endpoint.pd, e->memory, BYTES, access);
+	ends_check(e, e->mr != NULL);
+	ends_connect(e);
+}
+
+void ends_reset(struct end *e)
+{
+	struct pp_error err;
+
+	ends_meet(e);
+	for (unsigned int q = 0; q < e->endpoint.options.qps; q++)
+		if (pp_endpoint_reset(&e->endpoint, q, &err))
+			ends_fault(e, "%s", err.text);
+	ends_meet(e);
+	ends_connect(e);
+}
+
+void ends_close(struct end *e)
+{
+	ends_check(e, e->verbs.dereg_mr(e->mr) == 0);
+	pp_endpoint_close(&e->endpoint);
+	free(e->memory);
+}
