@@ -33,7 +33,7 @@ struct pp_memory_options {
 	int numa;	       /* host: node to place it on; -1 anywhere */
 	const char *gpu;       /* cuda, cuda-vmm: BDF */
 	unsigned int segments; /* cuda-vmm; 0: 1. Each a multiple of the GPU's granularity */
-	size_t inside; /* cuda: the memory lies that many bytes inside a larger allocation */
+	size_t inside; /* cuda*: the memory lies that many bytes inside a larger allocation */
 };
 
 /* One allocation, or segment, that the memory lies in: registered on its own. */
@@ -53,11 +53,21 @@ struct pp_memory {
 	struct pp_cuda *cuda;		     /* NULL for host and sim */
 	int64_t bar1_total, bar1_free;	     /* bytes, when made; -1 unknown */
 	uint64_t handle[PP_MEMORY_SEGMENTS]; /* cuda-vmm: CUmemGenericAllocationHandle */
+	uint64_t mapped[PP_MEMORY_SEGMENTS]; /* bytes of each */
+	unsigned int n_handles;
+
+	const struct pp_memory_ops *ops; /* mem/kind.h */
+	uint64_t allocation;		 /* what @at lies in, and how long that is */
+	uint64_t allocated;
+	int gdr_capable;	    /* cuda*: CUDA says that it is for GPUDirect RDMA; -1 unknown */
+	char note[128];		    /* host: where the pages came to lie, when asked; "" */
+	struct pp_staging *staging; /* fills and checks of a GPU's memory go through it */
 };
 
 /*
  * -ENODEV (no such GPU, no libcuda), -ENOMEM, -EBUSY (exclusive mode, used by another), -EINVAL:
- * @err says what and what to do.
+ * @err says what and what to do. @options is copied, its text borrowed. The memory is there: host
+ * pages are populated. A NUMA node that cannot be had is told in @note, unless it does not exist.
  */
 int pp_memory_new(const struct pp_memory_options *options, struct pp_memory **ret,
 		  struct pp_error *err);
@@ -103,7 +113,8 @@ int pp_copy_done(struct pp_memory *m, struct pp_copy *t);
 /*
  * After a NIC wrote into the memory and before the GPU (or a copy) reads it: what the device's
  * FLUSH_WRITES_OPTIONS and WRITES_ORDERING demand (nothing for host and sim). *ret_did: a static
- * word for the record: "not needed (ordering owner)", "cuFlushGPUDirectRDMAWrites", ...
+ * word for the record: "not needed (ordering owner)", "cuFlushGPUDirectRDMAWrites", or
+ * "not possible ..." where only a read through the same NIC would do.
  */
 int pp_memory_flush(struct pp_memory *m, const char **ret_did, struct pp_error *err);
 

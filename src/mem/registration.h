@@ -30,6 +30,7 @@ struct pp_attempt {
 	char arguments[200]; /* "offset 0, length 2097152, iova 0x7f..., fd 12, access 0xf" */
 	int error;	     /* errno, positive, or CUresult of a CUDA call; 0 good */
 	bool cuda;	     /* error is a CUresult */
+	char name[48];	     /* "EFAULT", "ENOTSUPP", "CUDA_ERROR_NOT_SUPPORTED"; "" when good */
 	pp_ns took;
 	int64_t bar1_before, bar1_after; /* bytes used; -1 unknown */
 };
@@ -50,7 +51,8 @@ struct pp_registered {
 	struct pp_attempt attempt[PP_ATTEMPTS];
 	unsigned int n_attempts, attempts_lost; /* over the limit */
 	char flush[64];				/* as pp_memory_flush() says */
-	const struct pp_verbs *verbs;		/* borrowed */
+	bool sync_memops;	      /* CUDA set it on the memory: copies end when they say so */
+	const struct pp_verbs *verbs; /* borrowed */
 };
 
 struct pp_registration_options {
@@ -63,6 +65,7 @@ struct pp_registration_options {
 
 /*
  * 0; or -errno of the deciding call with one line in @err; @ret holds the attempts either way.
+ * With several ways tried the line tells of all that were refused, and the errno is of the first.
  */
 int pp_register(const struct pp_verbs *v, struct ibv_pd *pd, struct pp_memory *m,
 		const struct pp_registration_options *options, struct pp_registered *ret,
@@ -72,6 +75,9 @@ int pp_unregister(struct pp_registered *r, struct pp_error *err);
 
 /* Key of [start, start + len), which must lie in one part; NULL otherwise. */
 const struct pp_key *pp_registered_key(const struct pp_registered *r, uint64_t start, uint64_t len);
+
+/* Is what @v lists peerpath's software device? Then nothing that comes of it is hardware's. */
+bool pp_verbs_are_software(const struct pp_verbs *v);
 
 void pp_attempts_write(struct pp_json *j, const char *key, const struct pp_registered *r);
 

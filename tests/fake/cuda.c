@@ -4,7 +4,8 @@
  * obeys CUDA_VISIBLE_DEVICES, and orders devices by PCI address only when it is told so.
  *
  * PP_FAKE_CUDA: ok (default); block: cuInit never returns; crash: cuDeviceGetAttribute dies;
- * proprietary: no DMA-BUF; old: attributes above 116 are not known; one: the second GPU is hidden.
+ * proprietary: no DMA-BUF; old: attributes above 116 are not known; one: the second GPU is hidden;
+ * others: cuda_memory.c, the other half.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -26,11 +27,27 @@ static int mode(const char *word)
 
 API int cuGetErrorName(int code, const char **to)
 {
-	*to = code == INVALID_VALUE    ? "CUDA_ERROR_INVALID_VALUE"
-	      : code == NO_DEVICE      ? "CUDA_ERROR_NO_DEVICE"
-	      : code == INVALID_DEVICE ? "CUDA_ERROR_INVALID_DEVICE"
-				       : NULL;
-	return *to ? 0 : INVALID_VALUE;
+	static const struct {
+		int code;
+		const char *name;
+	} names[] = {
+		{INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+		{2, "CUDA_ERROR_OUT_OF_MEMORY"},
+		{46, "CUDA_ERROR_DEVICE_UNAVAILABLE"},
+		{NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
+		{INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
+		{700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+		{801, "CUDA_ERROR_NOT_SUPPORTED"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].code != code)
+			continue;
+		*to = names[i].name;
+		return 0;
+	}
+	*to = NULL;
+	return INVALID_VALUE;
 }
 
 API int cuDriverGetVersion(int *to)
@@ -100,13 +117,17 @@ API int cuDeviceGetAttribute(int *to, int attribute, int device)
 	case 76:
 		*to = 0;
 		return 0;
+	case 20: /* compute mode */
+		*to = mode("exclusive") ? 3 : mode("prohibited") ? 2 : 0;
+		return 0;
+	case 103: /* POSIX descriptors of memory */
 	case 110: /* GPUDirect RDMA with VMM */
 	case 116: /* GPUDirect RDMA */
 	case 117: /* flush: host */
 		*to = 1;
 		return 0;
 	case 118: /* ordering: owner */
-		*to = 100;
+		*to = mode("unordered") ? 0 : 100;
 		return 0;
 	case 124: /* DMA-BUF */
 		*to = !mode("proprietary");

@@ -5,8 +5,9 @@
  * declarations shows.
  *
  * PP_FAKE_NVML: ok (default); block: nvmlInit_v2 never returns; crash: nvmlDeviceGetMemoryInfo
- * dies; error: much is refused; lost: GPU 1 has fallen off the bus; unloaded: no driver.
- * With PP_FAKE_FEW_SYMBOLS it is a library of a driver branch that lacks all newer calls.
+ * dies; error: much is refused; small-bar1: a window of 256 MiB, 54 MiB of it free; lost: GPU 1 has
+ * fallen off the bus; unloaded: no driver. With PP_FAKE_FEW_SYMBOLS it is a library of a driver
+ * branch that lacks all newer calls.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -169,7 +170,10 @@ API int nvmlDeviceGetBAR1MemoryInfo(device_t d, triple_t *to)
 {
 	if (mode("error"))
 		return NOT_SUPPORTED;
-	*to = (triple_t){262144ULL << 20, (262144ULL - 1) << 20, 1ULL << 20};
+	if (mode("small-bar1"))
+		*to = (triple_t){256ULL << 20, 54ULL << 20, 202ULL << 20};
+	else
+		*to = (triple_t){262144ULL << 20, (262144ULL - 1) << 20, 1ULL << 20};
 	(void)d;
 	return OK;
 }
