@@ -3,26 +3,18 @@
  * host and peermem: ibv_reg_mr on the memory's address. Of a GPU's address the kernel asks
  * nvidia_peermem; without it the address is nobody's (EFAULT).
  */
-#include <dlfcn.h>
 #include <errno.h>
 
 #include "mem/way.h"
 #include "base/banned.h"
 
-typedef struct ibv_mr *reg_iova(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova,
-				unsigned int access);
-
 /* Optional flags (relaxed ordering) may be given to the newer call only, which drops them. */
-static struct ibv_mr *reg(struct pp_registering *g, uint64_t at, size_t len, const char *call)
+static struct ibv_mr *reg(const struct pp_registering *g, uint64_t at, size_t len)
 {
 	void *addr = (void *)(uintptr_t)at;
-	reg_iova *newer = NULL;
 
-	if (g->access & IBV_ACCESS_OPTIONAL_RANGE)
-		*(void **)&newer = dlvsym(g->verbs->library, call, "IBVERBS_1.8");
-	errno = 0;
-	if (newer)
-		return newer(g->pd, addr, len, at, (unsigned int)g->access);
+	if (g->access & IBV_ACCESS_OPTIONAL_RANGE && g->verbs->reg_iova2)
+		return g->verbs->reg_iova2(g->pd, addr, len, at, (unsigned int)g->access);
 	return g->verbs->reg_memory(g->pd, addr, len, g->access & ~IBV_ACCESS_OPTIONAL_RANGE);
 }
 
@@ -30,13 +22,14 @@ static int segment(struct pp_registering *g, unsigned int i, struct pp_key *ret_
 		   struct ibv_mr **ret_mr)
 {
 	const struct pp_memory_segment *s = &g->memory->segment[i];
-	const char *call =
-		g->access & IBV_ACCESS_OPTIONAL_RANGE ? "ibv_reg_mr_iova2" : "ibv_reg_mr";
+	const char *call = g->access & IBV_ACCESS_OPTIONAL_RANGE && g->verbs->reg_iova2
+				   ? "ibv_reg_mr_iova2"
+				   : "ibv_reg_mr";
 	uint64_t at = g->memory->at + s->start;
 	struct pp_attempt *a =
 		pp_attempt_begin(g, call, "address 0x%llx, length %llu, access 0x%x",
 				 (unsigned long long)at, (unsigned long long)s->length, g->access);
-	struct ibv_mr *mr = reg(g, at, s->length, call);
+	struct ibv_mr *mr = reg(g, at, s->length);
 	int error = pp_verb_errno(mr);
 
 	pp_attempt_end(g, a, error);
