@@ -189,7 +189,7 @@ static int read_two(struct reading *r, const struct place *p, const json_t *from
 	return e;
 }
 
-/* A rung that the document does not have was not run. */
+/* A rung that the document does not have: whether it was asked for is not known. */
 static int read_rungs(struct reading *r, const struct place *p, const json_t *from,
 		      const struct pp_result_field *f, struct pp_bench_rung *rung)
 {
@@ -199,7 +199,7 @@ static int read_rungs(struct reading *r, const struct place *p, const json_t *fr
 
 	for (unsigned int i = 0; i < PP_RUNGS; i++)
 		rung[i] = (struct pp_bench_rung){.rung = (enum pp_rung)i,
-						 .state = PP_BENCH_SKIPPED,
+						 .state = PP_BENCH_NOT_REACHED,
 						 .why = "not in the document"};
 	for (unsigned int i = 0; !e && i < n; i++) {
 		struct place at = {p, NULL, i};

@@ -8,7 +8,9 @@
 #include "base/arena.h"
 #include "base/ini.h"
 #include "base/near.h"
+#include "base/parse.h"
 #include "judge/textfile.h"
+#include "judge/transfer.h"
 #include "base/banned.h"
 
 enum { FORBIDDEN_MAX = 256, FILE_MAX = 256 << 10 };
@@ -22,19 +24,59 @@ struct pp_policy {
 	const char *name; /* NULL: empty policy */
 	struct entry entry[FORBIDDEN_MAX];
 	size_t n;
+	struct pp_margins margins;
+	bool given[4]; /* margins: of spread, gpu_host, hop, from */
 };
 
-static int on_key(void *arg, const char *section, const char *key, const char *value,
-		  unsigned int line, struct pp_error *err)
+/* "0.05": digits, one point, nothing else; above 0, at most 1. */
+static int parse_ratio(const char *text, double *ret)
 {
-	struct pp_policy *p = arg;
+	size_t digits = strspn(text, "0123456789"), more = 0;
+	double value;
 
-	(void)line;
-	if (strcmp(section, "forbid") != 0)
-		return pp_error_set(err, -EINVAL, "unknown section '%s'; there is only [forbid]",
-				    section);
-	if (!key)
-		return 0;
+	if (text[digits] == '.')
+		more = strspn(text + digits + 1, "0123456789") + 1;
+	if (!digits || more == 1 || text[digits + more] || digits + more > 16)
+		return -EINVAL;
+	value = strtod(text, NULL);
+	if (!(value > 0 && value <= 1))
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
+static int on_margin(struct pp_policy *p, const char *key, const char *value, struct pp_error *err)
+{
+	static const char *const keys[] = {"spread", "gpu_host", "hop", "from"};
+	double *const ratio[] = {&p->margins.spread, &p->margins.gpu_host, &p->margins.hop};
+	struct pp_near near = PP_NEAR(key);
+	size_t i = 0;
+	int r;
+
+	for (; i < PP_ARRAY_LEN(keys) && strcmp(keys[i], key) != 0; i++)
+		pp_near_offer(&near, keys[i]);
+	if (i == PP_ARRAY_LEN(keys))
+		return pp_error_set(err, -EINVAL, "unknown margin '%s'%s%s%s", key,
+				    near.best ? "; did you mean '" : "", near.best ? near.best : "",
+				    near.best ? "'?" : "");
+	if (p->given[i])
+		return pp_error_set(err, -EINVAL, "'%s' is given twice", key);
+	p->given[i] = true;
+	if (i < PP_ARRAY_LEN(ratio))
+		r = parse_ratio(value, ratio[i]);
+	else
+		r = pp_parse_size(value, (uint64_t)1 << 40, &p->margins.from);
+	if (r)
+		return pp_error_set(err, -EINVAL, "'%s = %s': %s", key, value,
+				    i < PP_ARRAY_LEN(ratio)
+					    ? "a ratio above 0 and at most 1, as 0.05"
+					    : "a size of bytes, as 1MiB");
+	return 0;
+}
+
+static int on_forbidden(struct pp_policy *p, const char *key, const char *value,
+			struct pp_error *err)
+{
 	if (pp_policy_forbids(p, key))
 		return pp_error_set(err, -EINVAL, "'%s' is forbidden twice", key);
 	if (!*value)
@@ -47,12 +89,29 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 	return 0;
 }
 
+static int on_key(void *arg, const char *section, const char *key, const char *value,
+		  unsigned int line, struct pp_error *err)
+{
+	bool forbid = !strcmp(section, "forbid");
+
+	(void)line;
+	if (!forbid && strcmp(section, "transfer") != 0)
+		return pp_error_set(err, -EINVAL,
+				    "unknown section '%s'; there are [forbid] and [transfer]",
+				    section);
+	if (!key)
+		return 0;
+	return forbid ? on_forbidden(arg, key, value, err) : on_margin(arg, key, value, err);
+}
+
 static struct pp_policy *empty(void)
 {
 	struct pp_policy *p = calloc(1, sizeof(*p));
 
-	if (p)
-		p->arena = PP_ARENA(FILE_MAX * 2);
+	if (!p)
+		return NULL;
+	p->arena = PP_ARENA(FILE_MAX * 2);
+	p->margins = pp_margins_default;
 	return p;
 }
 
@@ -101,6 +160,11 @@ struct pp_policy *pp_policy_free(struct pp_policy *p)
 const char *pp_policy_name(const struct pp_policy *p)
 {
 	return p->name;
+}
+
+const struct pp_margins *pp_policy_margins(const struct pp_policy *p)
+{
+	return p ? &p->margins : &pp_margins_default;
 }
 
 const char *pp_policy_word(const struct pp_policy *p, size_t i)

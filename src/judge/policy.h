@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct pp_policy: fixes that the site forbids, with the reason (policy.conf).
+ * struct pp_policy: what a site decides (policy.conf): fixes that it forbids, with the reason, and
+ * the margins of a transfer.
  *
  *   [forbid]
  *   iommu-passthrough = DMA isolation is required by the security policy
  *
+ *   [transfer]
+ *   spread = 0.05
+ *   gpu_host = 0.90
+ *   hop = 0.70
+ *   from = 1MiB
+ *
  * A forbidden fix does not change a verdict: the finding stays, its fix is shown as blocked.
+ * Margins are printed with each verdict that they decide.
  */
 #ifndef PP_JUDGE_POLICY_H
 #define PP_JUDGE_POLICY_H
@@ -15,6 +23,7 @@
 #include "judge/rule.h"
 
 struct pp_policy;
+struct pp_margins; /* judge/transfer.h */
 
 /* @name is used in messages. -EINVAL (file:line), -ENOMEM. */
 int pp_policy_parse(const char *name, const char *text, size_t len, struct pp_policy **ret,
@@ -29,6 +38,9 @@ struct pp_policy *pp_policy_free(struct pp_policy *p); /* returns NULL */
 
 /* File it came from; NULL for the empty policy. */
 const char *pp_policy_name(const struct pp_policy *p);
+
+/* Those of the site where it says something, else the usual ones; NULL policy: the usual ones. */
+const struct pp_margins *pp_policy_margins(const struct pp_policy *p);
 
 /* The forbidden words in the order of the file; NULL past the end. */
 const char *pp_policy_word(const struct pp_policy *p, size_t i);

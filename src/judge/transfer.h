@@ -27,34 +27,63 @@ struct pp_margins {
 
 extern const struct pp_margins pp_margins_default;
 
+/* Statistics of one cell that has samples, beside the same cell of other rungs. */
+struct pp_figure {
+	unsigned int pair;
+	const struct pp_bench_cell *cell; /* borrowed from the run */
+	double median, spread;		  /* MB/s, or us; NaN */
+	struct pp_interval interval;	  /* of the median, 95 % */
+	double host; /* to host memory's, repeat by repeat: bandwidth, or latency; NaN */
+	struct pp_interval host_interval;
+	double staged; /* of a direct way to staged; NaN */
+	struct pp_interval staged_interval;
+	double hop; /* bandwidth to the narrowest hop that is known; NaN */
+};
+
 struct pp_transfer_row { /* of one pair and rung, or of one pair (rung PP_RUNGS) */
 	unsigned int pair;
 	enum pp_rung rung;
 	enum pp_verdict verdict;
+	bool exercised;	      /* a simulation: all of it ran, with right bytes, however fast */
 	const char *sentence; /* what may be said */
 	const char *hop;      /* that limits; NULL */
+	const char *counter;  /* of loss, that grew; NULL */
 	const char *cause;    /* id of a known problem; NULL */
 	const char *next;     /* one command; NULL for pass */
 };
 
 struct pp_transfer {
-	enum pp_verdict verdict; /* worst pair */
+	enum pp_verdict verdict; /* worst pair; never pass for what is no hardware */
 	bool simulated, passed;	 /* simulated: whether the simulation passed */
 	const char *sentence;
+	const char *next; /* of the worst row; NULL for pass */
 	struct pp_transfer_row *rows;
-	unsigned int n_rows;
-	double gpu_host, direct_staged; /* medians at the largest size; NaN */
+	unsigned int n_rows; /* of each pair: itself, then its rungs in the ladder's order */
+	struct pp_figure *figures;
+	unsigned int n_figures;		/* in the order of the cells */
+	double gpu_host, direct_staged; /* at the largest size, worst pair; NaN */
 	uint64_t direct_wins_from;	/* least size from which direct beats staged; 0 none */
 	struct pp_arena arena;
 };
 
-/* @known NULL: causes are not looked for. @facts of the node that failed first, or NULL. */
+/*
+ * @known NULL: causes are not looked for. @facts of the node that failed first, or NULL. @ret
+ * borrows from @b and @known. -ENOMEM.
+ */
 int pp_transfer_judge(const struct pp_bench *b, const struct pp_margins *margins,
 		      const struct pp_known_set *known, const struct pp_facts *facts,
 		      struct pp_transfer *ret);
 void pp_transfer_done(struct pp_transfer *t);
-/* As objects: "transfer": {"verdict", "sentence", "margins", "rows", ...}. */
+/* As objects: "transfer": {"verdict", "sentence", "margins", "rows", "figures", ...}. */
 void pp_transfer_write(struct pp_json *j, const char *key, const struct pp_transfer *t,
 		       const struct pp_margins *margins);
+
+/* "pass", "simulation: passed", ...: the word that a person reads. */
+const char *pp_transfer_word(const struct pp_transfer *t);
+const char *pp_transfer_row_word(const struct pp_transfer *t, const struct pp_transfer_row *row);
+/* The figure of a cell; NULL when it has none. */
+const struct pp_figure *pp_transfer_figure(const struct pp_transfer *t,
+					   const struct pp_bench_cell *cell);
+bool pp_rung_is_direct(enum pp_rung r); /* the NIC reaches GPU memory itself */
 
 #endif

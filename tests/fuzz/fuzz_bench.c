@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/result.h"
+#include "judge/transfer.h"
 
 static char *written(const struct pp_bench *b)
 {
@@ -23,6 +23,20 @@ static char *written(const struct pp_bench *b)
 	return text.data;
 }
 
+/* Whatever it holds, a verdict has a sentence, and what is marked as no hardware never passes. */
+static void judged(const struct pp_bench *b)
+{
+	struct pp_transfer t;
+	int r = pp_transfer_judge(b, &pp_margins_default, NULL, NULL, &t);
+
+	assert(!r && t.sentence);
+	assert(!t.simulated || t.verdict >= PP_UNKNOWN);
+	assert(t.verdict != PP_PASS || (b->whole && b->n_pairs));
+	for (unsigned int i = 0; i < t.n_rows; i++)
+		assert(t.rows[i].sentence && (!b->simulated || t.rows[i].verdict != PP_PASS));
+	pp_transfer_done(&t);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	json_t *document = json_loadb((const char *)data, size, 0, NULL), *again;
@@ -33,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	assert(!r == (b != NULL) && (!r || (err.code == r && err.text[0])));
 	if (b) {
+		judged(b);
 		first = written(b);
 		again = json_loads(first, 0, NULL);
 		assert(again && !pp_bench_read(again, &back, &err));

@@ -252,7 +252,7 @@ static void test_older(void **state)
 	json_object_del(first(d, "cells"), "p99_us");
 	json_object_set_new(d, "of_a_newer_one", json_true());
 	assert_int_equal(pp_bench_read(d, &again, &err), 0);
-	assert_int_equal(again->pairs[0].rung[PP_RUNG_DMABUF].state, PP_BENCH_SKIPPED);
+	assert_int_equal(again->pairs[0].rung[PP_RUNG_DMABUF].state, PP_BENCH_NOT_REACHED);
 	assert_string_equal(again->pairs[0].rung[PP_RUNG_DMABUF].why, "not in the document");
 	assert_int_equal(again->pairs[0].end[0].port_mbps, -1);
 	json_decref(d);

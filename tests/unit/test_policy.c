@@ -5,6 +5,7 @@
 
 #include "judge/finding.h"
 #include "judge/textfile.h"
+#include "judge/transfer.h"
 
 static void refused(const char *text, const char *message)
 {
@@ -23,6 +24,33 @@ static void test_refusals(void **state)
 	refused("[allow]\n", "p.conf:1: unknown section 'allow'");
 	refused("[forbid]\nx = a\nx = b\n", "p.conf:3: 'x' is forbidden twice");
 	refused("x = a\n", "before the first [section]");
+	refused("[transfer]\nspraed = 0.1\n", "unknown margin 'spraed'; did you mean 'spread'?");
+	refused("[transfer]\nspread = 5%\n", "a ratio above 0 and at most 1");
+	refused("[transfer]\nspread = 0\n", "a ratio above 0");
+	refused("[transfer]\nhop = nan\n", "a ratio above 0");
+	refused("[transfer]\nhop = 0x1\n", "a ratio above 0");
+	refused("[transfer]\nhop = .\n", "a ratio above 0");
+	refused("[transfer]\ngpu_host = 1.01\n", "a ratio above 0");
+	refused("[transfer]\nfrom = big\n", "a size of bytes");
+	refused("[transfer]\nhop = 0.5\nhop = 0.5\n", "'hop' is given twice");
+}
+
+static void test_margins(void **state)
+{
+	static const char text[] = "[transfer]\nspread = 0.2\nfrom = 64K\n";
+	struct pp_policy *policy = NULL;
+	struct pp_error err = {0};
+	const struct pp_margins *m = pp_policy_margins(NULL);
+
+	(void)state;
+	/* docs: 5 %, 0.90 from 1 MiB, 0.70 of the narrowest hop */
+	assert_true(m->spread == 0.05 && m->gpu_host == 0.90 && m->hop == 0.70);
+	assert_int_equal(m->from, 1048576);
+	assert_int_equal(pp_policy_parse("p", text, strlen(text), &policy, &err), 0);
+	m = pp_policy_margins(policy);
+	assert_true(m->spread == 0.2 && m->gpu_host == 0.90);
+	assert_int_equal(m->from, 65536);
+	pp_policy_free(policy);
 }
 
 /* A forbidden fix is said with the finding, and changes no verdict. */
@@ -125,9 +153,9 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_blocked),
-		cmocka_unit_test(test_unknown_word), cmocka_unit_test(test_example),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_margins), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_blocked), cmocka_unit_test(test_unknown_word),
+		cmocka_unit_test(test_example), cmocka_unit_test(test_files),
 	};
 
 	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
