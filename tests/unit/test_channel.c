@@ -264,6 +264,7 @@ static void test_other_version(void **state)
 /* Answers each dialler with bytes of its own, once. */
 static pid_t answerer(int fd, const void *bytes, size_t len, bool reflect)
 {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	pid_t pid = fork();
 	char got[64];
 	ssize_t n;
@@ -271,6 +272,7 @@ static pid_t answerer(int fd, const void *bytes, size_t len, bool reflect)
 
 	if (pid)
 		return pid;
+	(void)poll(&p, 1, 10000);
 	peer = accept(fd, NULL, NULL);
 	n = recv(peer, got, 48, MSG_WAITALL);
 	(void)send(peer, reflect ? got : bytes, reflect ? (size_t)n : len, MSG_NOSIGNAL);
@@ -278,14 +280,14 @@ static pid_t answerer(int fd, const void *bytes, size_t len, bool reflect)
 	_exit(0);
 }
 
-static void dials(uint16_t port, int code, const char *words)
+static void dials(uint16_t port, double seconds, int code, const char *words)
 {
 	struct pp_channel *c = NULL;
 	struct pp_error err = {0};
 	char address[32];
 
 	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
-	assert_int_equal(pp_channel_connect(address, token, in(1), NULL, &c, &err), code);
+	assert_int_equal(pp_channel_connect(address, token, in(seconds), NULL, &c, &err), code);
 	if (!strstr(err.text, words))
 		fail_msg("\"%s\" does not say \"%s\"", err.text, words);
 }
@@ -300,19 +302,19 @@ static void test_dialler_meets_strangers(void **state)
 
 	(void)state;
 	pid = answerer(fd, http, sizeof(http) - 1, false);
-	dials(port, -EPROTO, "says \"HTTP/1.1 400\"");
+	dials(port, 20, -EPROTO, "says \"HTTP/1.1 400\"");
 	ended_well(pid);
 	pid = answerer(fd, later, 12, false);
-	dials(port, -EPROTO, "version 9");
+	dials(port, 20, -EPROTO, "version 9");
 	ended_well(pid);
 	pid = answerer(fd, NULL, 0, true);
-	dials(port, -EPROTO, "sends back");
+	dials(port, 20, -EPROTO, "sends back");
 	ended_well(pid);
 	pid = answerer(fd, NULL, 0, false);
-	dials(port, -ETIMEDOUT, "says nothing");
+	dials(port, 0.5, -ETIMEDOUT, "says nothing");
 	ended_well(pid);
 	(void)close(fd);
-	dials(port, -ECONNREFUSED, "nobody listens");
+	dials(port, 0.5, -ECONNREFUSED, "nobody listens");
 }
 
 enum { WRONG_TOKENS = 10000 };
