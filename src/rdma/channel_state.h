@@ -61,10 +61,15 @@ int pp_channel_greet(struct pp_channel *c, const char *token, struct pp_error *e
 /* What the peer introduced itself with; borrowed; of a pair an empty object. */
 const json_t *pp_channel_introduction(const struct pp_channel *c);
 
-/* As pp_channel_connect() with an introduction. */
-int pp_channel_dial(const char *address, const char *token, const char *introduction,
-		    pp_ns deadline, bool (*stopped)(void), struct pp_channel **ret,
-		    struct pp_error *err);
+struct pp_channel_dial {
+	const char *address, *token;
+	const char *introduction; /* as pp_channel_begin() */
+	pp_ns deadline;
+	bool once; /* -ECONNREFUSED at once when nobody listens */
+	bool (*stopped)(void);
+};
+/* As pp_channel_connect(). */
+int pp_channel_dial(const struct pp_channel_dial *d, struct pp_channel **ret, struct pp_error *err);
 
 /*
  * Reads until @need bytes are in c->bytes. -EAGAIN: not yet. -ENODATA: the end, between frames or

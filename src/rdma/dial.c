@@ -14,10 +14,9 @@
 #define PAUSE	       (200 * PP_MILLISECOND)
 
 struct dialling {
-	const char *address, *token, *introduction;
+	const struct pp_channel_dial *asked;
 	struct pp_location text;
-	pp_ns began, deadline;
-	bool (*stopped)(void);
+	pp_ns began;
 };
 
 static int connect_one(const struct sockaddr_storage *at, socklen_t size, pp_ns deadline,
@@ -49,9 +48,9 @@ static int connect_any(const struct pp_location_list *list, const struct diallin
 	for (unsigned int i = 0; i < list->n; i++) {
 		pp_ns end = pp_clock_monotonic() + ONE_OF_SEVERAL;
 
-		if (list->n == 1 || end > d->deadline)
-			end = d->deadline;
-		r = connect_one(&list->at[i], list->size[i], end, d->stopped, ret_fd);
+		if (list->n == 1 || end > d->asked->deadline)
+			end = d->asked->deadline;
+		r = connect_one(&list->at[i], list->size[i], end, d->asked->stopped, ret_fd);
 		if (!r || r == -EINTR)
 			return r;
 	}
@@ -65,7 +64,8 @@ static int unreached(const struct dialling *d, int code, struct pp_error *err)
 
 	switch (code) {
 	case -EINTR:
-		return pp_error_set(err, code, "interrupted while connecting to %s", d->address);
+		return pp_error_set(err, code, "interrupted while connecting to %s",
+				    d->asked->address);
 	case -ECONNREFUSED:
 		return pp_error_set(err, code,
 				    "nobody listens at %s port %u (tried for %.0f s): start "
@@ -93,10 +93,10 @@ static int greet(const struct dialling *d, struct pp_channel *c, struct pp_error
 	pp_ns deadline = pp_clock_monotonic() + PP_CHANNEL_GREETING_LIMIT;
 	int r;
 
-	if (deadline > d->deadline)
-		deadline = d->deadline;
-	while ((r = pp_channel_greet(c, d->token, err)) == -EAGAIN) {
-		r = pp_channel_wait(c->fd, POLLIN, deadline, d->stopped);
+	if (deadline > d->asked->deadline)
+		deadline = d->asked->deadline;
+	while ((r = pp_channel_greet(c, d->asked->token, err)) == -EAGAIN) {
+		r = pp_channel_wait(c->fd, POLLIN, deadline, d->asked->stopped);
 		if (r == -EINTR)
 			return unreached(d, r, err);
 		if (r)
@@ -104,7 +104,7 @@ static int greet(const struct dialling *d, struct pp_channel *c, struct pp_error
 				err, -ETIMEDOUT,
 				"%s takes the connection but says nothing: no peerpath, or "
 				"one that is stuck",
-				d->address);
+				d->asked->address);
 	}
 	return r;
 }
@@ -114,37 +114,31 @@ static bool again(const struct dialling *d)
 {
 	pp_ns end = pp_clock_monotonic() + PAUSE;
 
-	if (end >= d->deadline)
+	if (end >= d->asked->deadline)
 		return false;
-	return pp_channel_wait(-1, 0, end, d->stopped) != -EINTR;
+	return pp_channel_wait(-1, 0, end, d->asked->stopped) != -EINTR;
 }
 
-int pp_channel_dial(const char *address, const char *token, const char *introduction,
-		    pp_ns deadline, bool (*stopped)(void), struct pp_channel **ret,
+int pp_channel_dial(const struct pp_channel_dial *asked, struct pp_channel **ret,
 		    struct pp_error *err)
 {
-	struct dialling d = {.address = address,
-			     .token = token,
-			     .introduction = introduction,
-			     .began = pp_clock_monotonic(),
-			     .deadline = deadline,
-			     .stopped = stopped};
+	struct dialling d = {.asked = asked, .began = pp_clock_monotonic()};
 	struct pp_location_list list;
 	struct pp_channel *c;
-	int fd = -1, r = pp_location_parse(address, PP_CHANNEL_PORT, &d.text, err);
+	int fd = -1, r = pp_location_parse(asked->address, PP_CHANNEL_PORT, &d.text, err);
 
 	if (!r && !d.text.host[0])
-		r = pp_error_set(err, -EINVAL, "address \"%s\" names no host", address);
+		r = pp_error_set(err, -EINVAL, "address \"%s\" names no host", asked->address);
 	if (!r)
-		r = pp_location_resolve(&d.text, deadline, stopped, &list, err);
+		r = pp_location_resolve(&d.text, asked->deadline, asked->stopped, &list, err);
 	if (r)
 		return r;
 	do {
 		r = connect_any(&list, &d, &fd);
-	} while (r == -ECONNREFUSED && again(&d));
+	} while (r == -ECONNREFUSED && !asked->once && again(&d));
 	if (r)
 		return unreached(&d, r, err);
-	r = pp_channel_begin(fd, /* dialler= */ true, introduction, &c, err);
+	r = pp_channel_begin(fd, /* dialler= */ true, asked->introduction, &c, err);
 	if (r)
 		return r;
 	r = greet(&d, c, err);
@@ -159,6 +153,8 @@ int pp_channel_dial(const char *address, const char *token, const char *introduc
 int pp_channel_connect(const char *address, const char *token, pp_ns deadline,
 		       bool (*stopped)(void), struct pp_channel **ret, struct pp_error *err)
 {
-	return pp_channel_dial(address, token, /* introduction= */ NULL, deadline, stopped, ret,
-			       err);
+	const struct pp_channel_dial d = {
+		.address = address, .token = token, .deadline = deadline, .stopped = stopped};
+
+	return pp_channel_dial(&d, ret, err);
 }

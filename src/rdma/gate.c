@@ -12,7 +12,8 @@
 struct pp_gate {
 	int fd;
 	char *token, *introduction; /* owned */
-	void (*refused)(const char *peer, const char *why);
+	void (*refused)(void *arg, const char *peer, const char *why);
+	void *arg;
 	unsigned int n;
 	struct waiting {
 		struct pp_channel *c;
@@ -21,8 +22,7 @@ struct pp_gate {
 	pp_ns rest;		    /* no more files before then */
 };
 
-int pp_gate_new(int fd, const char *token, const char *introduction,
-		void (*refused)(const char *peer, const char *why), struct pp_gate **ret,
+int pp_gate_new(int fd, const struct pp_gate_options *options, struct pp_gate **ret,
 		struct pp_error *err)
 {
 	struct pp_gate *g = calloc(1, sizeof(*g));
@@ -32,10 +32,11 @@ int pp_gate_new(int fd, const char *token, const char *introduction,
 		return pp_error_set(err, -ENOMEM, "no memory to listen");
 	}
 	g->fd = fd;
-	g->refused = refused;
-	g->token = strdup(token);
-	g->introduction = introduction ? strdup(introduction) : NULL;
-	if (!g->token || (introduction && !g->introduction)) {
+	g->refused = options->refused;
+	g->arg = options->arg;
+	g->token = strdup(options->token);
+	g->introduction = options->introduction ? strdup(options->introduction) : NULL;
+	if (!g->token || (options->introduction && !g->introduction)) {
 		(void)pp_gate_free(g);
 		return pp_error_set(err, -ENOMEM, "no memory to listen");
 	}
@@ -76,7 +77,7 @@ static void drop(struct pp_gate *g, unsigned int i)
 static void refuse(struct pp_gate *g, unsigned int i, const char *why)
 {
 	if (g->refused)
-		g->refused(pp_channel_peer(g->waiting[i].c), why);
+		g->refused(g->arg, pp_channel_peer(g->waiting[i].c), why);
 	(void)pp_channel_free(g->waiting[i].c);
 	drop(g, i);
 }

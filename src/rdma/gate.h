@@ -19,12 +19,16 @@ enum { PP_GATE_WAITING = 32, PP_GATE_WATCHED = PP_GATE_WAITING + 1 };
 
 struct pp_gate;
 
-/*
- * Takes the listening @fd; copies the texts. @introduction: what those who know the token are
- * told, or NULL. @refused (may be NULL): who was turned away and why.
- */
-int pp_gate_new(int fd, const char *token, const char *introduction,
-		void (*refused)(const char *peer, const char *why), struct pp_gate **ret,
+struct pp_gate_options {
+	const char *token;
+	const char *introduction; /* what those who know the token are told; NULL */
+	/* Who was turned away and why; may be NULL. */
+	void (*refused)(void *arg, const char *peer, const char *why);
+	void *arg;
+};
+
+/* Takes the listening @fd, also when it fails; copies the texts. */
+int pp_gate_new(int fd, const struct pp_gate_options *options, struct pp_gate **ret,
 		struct pp_error *err);
 struct pp_gate *pp_gate_free(struct pp_gate *g);
 

@@ -27,7 +27,7 @@ static int bad(const char *text, const char *why, struct pp_error *err)
 {
 	char shown[64];
 
-	(void)snprintf(shown, sizeof(shown), "%s", text);
+	(void)snprintf(shown, sizeof(shown), "%.60s", text);
 	pp_sanitize(shown, false);
 	return pp_error_set(err, -EINVAL, "address \"%s\": %s (HOST, HOST:PORT or [IPv6]:PORT)",
 			    shown, why);

@@ -21,12 +21,17 @@
 #include "rdma/channel.h"
 #include "rdma/launch.h"
 
-enum { PP_PARTY_NODES = 1024 };
+enum {
+	PP_PARTY_NODES = 1024,
+	PP_PARTY_RECORD = 32 << 20, /* bytes of a node's record */
+};
 
 /* What a node does besides forking agents; both run in a child of the node's process. */
 struct pp_party_service {
 	/* Serves commands until the channel ends. The return value is the child's exit status. */
 	int (*agent)(struct pp_channel *c, const void *arg);
+	/* What this node has to say of itself, malloc'ed: a bundle's bytes. NULL: nothing. */
+	int (*record)(char **ret, size_t *ret_len, const void *arg);
 	const void *arg;
 };
 
@@ -35,7 +40,7 @@ struct pp_party_options {
 	unsigned int n_peers;
 	unsigned int local;		/* nodes here, this process's included: at least 1 */
 	const struct pp_launch *launch; /* NULL: not launched; with it no peers and local 1 */
-	const char *listen;		/* launched rank 0: as pp_channel_listen(); NULL */
+	const char *listen; /* launched rank 0, --listen: as pp_channel_listen(); NULL */
 	const char *token;
 	pp_ns deadline; /* to come together, from now; 0 = 30 s */
 	struct pp_party_service service;
@@ -63,11 +68,26 @@ const struct pp_party_node *pp_party_node(const struct pp_party *p, unsigned int
 /* A new agent on node @i. The channel is the caller's. */
 int pp_party_agent(struct pp_party *p, unsigned int i, struct pp_channel **ret,
 		   struct pp_error *err);
-struct pp_party *pp_party_free(struct pp_party *p); /* ends all nodes; returns NULL */
+/*
+ * Bytes of node @i's record; free(*ret). -EFBIG: more than PP_PARTY_RECORD. -EREMOTEIO: the node
+ * could not, and @err says why.
+ */
+int pp_party_record(struct pp_party *p, unsigned int i, char **ret, size_t *ret_len,
+		    struct pp_error *err);
+/*
+ * After a channel to an agent of node @i has ended unasked: what the node says of it, for a
+ * person: "agent was killed by signal 9 (KILL)", "node was interrupted", "node has ended its
+ * connection"; "" when nothing is known a second later. Each is told once.
+ */
+void pp_party_fate(struct pp_party *p, unsigned int i, char *ret, size_t size);
+/* Ends all nodes and their agents, 6 s at the most; returns NULL. */
+struct pp_party *pp_party_free(struct pp_party *p);
 
 /*
  * For a node that is not the coordinator: dialled (--listen: serves runs until @stopped, or one
- * with @once) or launched (connects to rank 0 and serves the one run). 0 when the run ended well.
+ * with @once) or launched (connects to rank 0 and serves the one run). 0 when the run ended well;
+ * -ECONNRESET: the coordinator is gone; -ECANCELED: it was interrupted; -EINTR: @stopped. Agents
+ * have ended by then.
  */
 int pp_party_serve_listen(const struct pp_party_options *options, bool once, struct pp_error *err);
 int pp_party_serve_rank(const struct pp_party_options *options, struct pp_error *err);

@@ -101,6 +101,12 @@ static void note_refusal(const char *peer, const char *why)
 	(void)snprintf(last_refusal, sizeof(last_refusal), "%s", why);
 }
 
+static void note_gate(void *arg, const char *peer, const char *why)
+{
+	assert_null(arg);
+	note_refusal(peer, why);
+}
+
 static struct pp_channel *accepted(int fd)
 {
 	struct pp_channel *c = NULL;
@@ -376,6 +382,8 @@ static int silent_crowd(const char *address)
 static void test_gate_and_silent_crowd(void **state)
 {
 	struct pp_channel *c = NULL;
+	const struct pp_gate_options o = {
+		.token = token, .introduction = "{}", .refused = note_gate};
 	struct pp_gate *g = NULL;
 	struct pp_error err;
 	uint16_t port;
@@ -384,7 +392,7 @@ static void test_gate_and_silent_crowd(void **state)
 
 	(void)state;
 	refusals = 0;
-	assert_int_equal(pp_gate_new(fd, token, "{\"who\":\"gate\"}", note_refusal, &g, &err), 0);
+	assert_int_equal(pp_gate_new(fd, &o, &g, &err), 0);
 	assert_int_equal(pp_gate_wait(g, in(4), NULL, &c, &err), 0);
 	assert_true(refusals >= 9); /* 41 came, 32 may wait */
 	assert_int_equal(pp_channel_send(c, "{\"n\":2}", 7, &err), 0);
