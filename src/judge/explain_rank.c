@@ -357,20 +357,11 @@ static int class_of(const struct pp_diagnosis *d)
 	return d->known->kind == PP_KNOWN_CONSEQUENCE || d->caused ? 1 : 0;
 }
 
-static const struct pp_seen_line *earliest(const struct pp_diagnosis *d)
-{
-	const struct pp_seen_line *best = d->evidence[0];
-
-	for (unsigned int i = 1; i < d->n_evidence; i++)
-		if (line_before(d->evidence[i], best))
-			best = d->evidence[i];
-	return best;
-}
-
 static int by_rank(const void *pa, const void *pb)
 {
 	const struct pp_diagnosis *a = pa, *b = pb;
-	const struct pp_seen_line *la = earliest(a), *lb = earliest(b);
+	/* Of the line that shows it: what only supports it (a command, a sentence) stands anywhere. */
+	const struct pp_seen_line *la = a->evidence[0], *lb = b->evidence[0];
 
 	if (class_of(a) != class_of(b))
 		return class_of(a) - class_of(b);
