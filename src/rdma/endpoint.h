@@ -53,7 +53,7 @@ struct pp_endpoint {
 	uint32_t psn[PP_ENDPOINT_QPS];
 	unsigned int max_inline;
 	unsigned int receives;	/* receive requests of each queue pair: twice the depth */
-	unsigned int rd_atomic; /* READs of a connected queue pair at once, the least of them */
+	unsigned int rd_atomic; /* READs at once of a queue pair, the least since it was opened */
 	bool grh;		/* on InfiniBand too: the GID's index was given */
 };
 

@@ -28,6 +28,18 @@ uint32_t pp_endpoint_random_psn(void)
 	return random & 0xffffff;
 }
 
+static uint8_t at_most(unsigned int a, unsigned int b)
+{
+	unsigned int least = a < b ? a : b;
+
+	return (uint8_t)(least < RD_ATOMIC_FIELD ? least : RD_ATOMIC_FIELD);
+}
+
+static unsigned int count(int of_device)
+{
+	return of_device > 0 ? (unsigned int)of_device : 0;
+}
+
 enum ibv_mtu pp_endpoint_mtu(unsigned int bytes)
 {
 	for (enum ibv_mtu mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++)
@@ -99,6 +111,7 @@ int pp_endpoint_make_qps(struct pp_endpoint *e, struct pp_error *err)
 	char call[96];
 	int r;
 
+	e->rd_atomic = at_most(count(e->device.max_qp_init_rd_atom), RD_ATOMIC_FIELD);
 	for (unsigned int i = 0; i < e->options.qps; i++) {
 		struct ibv_qp *qp = make(e);
 
@@ -142,18 +155,6 @@ static struct ibv_ah_attr path_to(const struct pp_endpoint *e, const struct pp_a
 		ah.grh.traffic_class = (uint8_t)e->options.traffic_class;
 	}
 	return ah;
-}
-
-static uint8_t at_most(unsigned int a, unsigned int b)
-{
-	unsigned int least = a < b ? a : b;
-
-	return (uint8_t)(least < RD_ATOMIC_FIELD ? least : RD_ATOMIC_FIELD);
-}
-
-static unsigned int count(int of_device)
-{
-	return of_device > 0 ? (unsigned int)of_device : 0;
 }
 
 void pp_endpoint_address(const struct pp_endpoint *e, unsigned int qp, struct pp_address *ret)
@@ -230,7 +231,7 @@ int pp_endpoint_connect(struct pp_endpoint *e, unsigned int qp, const struct pp_
 	r = to_rtr(e, qp, peer, err);
 	if (!r)
 		r = to_rts(e, qp, rd_atomic, err);
-	if (!r && (!e->rd_atomic || rd_atomic < e->rd_atomic))
+	if (!r && rd_atomic < e->rd_atomic)
 		e->rd_atomic = rd_atomic;
 	return r;
 }
