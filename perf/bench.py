@@ -1,167 +1,135 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Time and memory of the reading verbs, beside lspci and lstopo on the same made machine.
+"""The timed loops of bench beside perftest's on the software device, and what they cost alone.
 
-    bench.py [--program build/src/cli/peerpath] [--runs 11]
+usage: bench.py PEERPATH BENCH_TRAFFIC [--rounds N] [--quick] [--wire] [--qps N] [--mtu BYTES]
 
-Prints medians and ratios; judges nothing: times belong to the machine they were taken on.
-Runs of all programs are interleaved, so that a busy moment hits all of them alike.
+Two processes on loopback, one a processor, in a network namespace of their own where that is allowed. ib_write_bw
+and perf/bench_traffic alternate, N rounds, with the same size, count, queue pairs, depth and MTU; medians, and the
+median of the rounds' ratios, since what slows a round slows both. CPU is both processes' together, start-up
+included, over the messages. ib_send_lat and the ping-pong of SEND, 8 bytes, likewise. Then the loop on a provider
+that only counts. Exit 1 outside the bounds: bandwidth >= 1.0 of perftest's and CPU <= 1.0 of its, 50 ns a message.
 """
 import argparse
-import dataclasses
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
-TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-sys.path.insert(0, os.path.join(TOP, "tests", "fixtures"))
-
-import make_machine  # noqa: E402
-from machine.plan import PRESETS  # noqa: E402
-
-GNU_TIME = shutil.which("time")
-READING = ("identity", "topo", "check")
+SIZES = (4096, 16384, 65536, 262144, 1048576)
+CONFIG = "name=soft0,address=127.0.0.1,address=::1"
+DEPTH = 128
+PORT = [25000 + os.getpid() % 20000]
 
 
-@dataclasses.dataclass
-class Task:
-    name: str
-    commands: list  # each an argv; their times are added, their memory is the largest
-    env: dict = dataclasses.field(default_factory=dict)
-    wall: list = dataclasses.field(default_factory=list)
-    cpu: list = dataclasses.field(default_factory=list)
-    kib: int = 0
-    size_file: object = dataclasses.field(default_factory=tempfile.NamedTemporaryFile)
-
-    def run(self):
-        wall = cpu = 0.0
-        for command in self.commands:
-            if GNU_TIME:  # a child of this process would inherit its size
-                command = [GNU_TIME, "-q", "-f", "%M", "-o", self.size_file.name, *command]
-            begin = time.perf_counter()
-            p = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, **self.env},
-            )
-            _, status, usage = os.wait4(p.pid, 0)
-            wall += time.perf_counter() - begin
-            cpu += usage.ru_utime + usage.ru_stime
-            p.returncode = os.waitstatus_to_exitcode(status)
-            if p.returncode < 0 or p.returncode > 2:
-                raise SystemExit(f"{' '.join(command)}: exit status {p.returncode}")
-            if GNU_TIME:
-                self.size_file.seek(0)
-                self.kib = max(self.kib, int(self.size_file.read()))
-        self.wall.append(wall)
-        self.cpu.append(cpu)
-
-    @property
-    def median_ms(self):
-        return statistics.median(self.wall) * 1000
-
-    @property
-    def cpu_ms(self):
-        return statistics.median(self.cpu) * 1000
+def cpu():
+    now = os.times()
+    return now.children_user + now.children_system
 
 
-def machine(work, preset, **changes):
-    plan = dataclasses.replace(PRESETS[preset], **changes)
-    out = os.path.join(work, preset + "".join(f"-{v}" for v in changes.values()))
-    make_machine.recording(plan).write(out)
-    return out
+def perftest(peerpath, config, tool, *words):
+    """(output of the client, CPU seconds of both)"""
+    PORT[0] += 1
+    line = [peerpath, "soft", "-c", config, "--", tool, "-d", "soft0", "-x", "0", "-F", "-p", str(PORT[0]),
+            *map(str, words)]
+    before = cpu()
+    server = subprocess.Popen(["taskset", "-c", "0", *line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.4)
+    try:
+        done = subprocess.run(["taskset", "-c", "1", *line, "127.0.0.1"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+        server.wait(timeout=20 if done.returncode == 0 else 1)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"no end: {' '.join(line)}")
+    finally:
+        server.kill()
+        server.wait()
+    if done.returncode:
+        sys.exit(f"{' '.join(line)}: exit {done.returncode}\n{done.stdout[-1500:]}")
+    return done.stdout, cpu() - before
 
 
-def functions(tree):
-    return len(os.listdir(f"{tree}/raw/sys/bus/pci/devices"))
+def ours(peerpath, program, config, *words):
+    line = [peerpath, "soft", "-c", config, "--", program, "soft0", *map(str, words), "1,0"]
+    before = cpu()
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(line)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout, cpu() - before
 
 
-def reading(program, tree, label):
-    return Task(label, [[program, verb, "--replay", tree] for verb in READING])
+def bandwidth(args, config, size, total):
+    """((MB/s, CPU us a message) of ours, of perftest)"""
+    n = max(total // size // args.qps, 100) * args.qps
+    out, used = perftest(args.peerpath, config, "ib_write_bw", "-s", size, "-n", n // args.qps, "-q", args.qps,
+                         "-t", DEPTH, "-m", args.mtu)
+    row = re.findall(r"^\s*\d+\s+\d+\s+[\d.]+\s+([\d.]+)\s+[\d.]+\s*$", out, re.M)
+    theirs = float(row[-1]) * 1.048576, used / n * 1e6
+    out, used = ours(args.peerpath, args.program, config, "write", size, n, args.qps, DEPTH, args.mtu, 1)
+    return (float(out.split()[0]), used / n * 1e6), theirs
 
 
-def lstopo_command():
-    return shutil.which("lstopo-no-graphics") or shutil.which("lstopo")
+def latency(args, config):
+    out, _ = perftest(args.peerpath, config, "ib_send_lat", "-s", 8, "-n", 20000, "-m", args.mtu)
+    theirs = float(re.findall(r"^ *8 +\d+ +[\d.]+ +[\d.]+ +([\d.]+)", out, re.M)[-1])
+    out, _ = ours(args.peerpath, args.program, config, "ping-send", 8, 20000, 1, DEPTH, args.mtu, 1)
+    return float(out.split()[0]), theirs
 
 
-def others(tree, label):
-    """Programs that read the same tree, where they are installed."""
-    tasks = []
-    if shutil.which("lspci"):
-        command = ["lspci", "-O", f"sysfs.path={tree}/raw/sys/bus/pci", "-vv"]
-        tasks.append(Task(f"lspci -vv, {label}", [command]))
-    if lstopo_command():
-        env = {"HWLOC_FSROOT": f"{tree}/raw", "HWLOC_COMPONENTS": "-x86"}
-        command = [lstopo_command(), "--whole-io", "--of", "console"]
-        tasks.append(Task(f"lstopo --of console, {label}", [command], env))
-    return tasks
+def row(name, pairs, bound):
+    """Prints medians and the median ratio; is it outside its bound?"""
+    mine, theirs = (statistics.median(x) for x in zip(*pairs))
+    ratio = statistics.median(a / b for a, b in pairs)
+    print(f"{name:34} {mine:10.2f} {theirs:10.2f} {ratio:6.2f}  {bound or ''}")
+    return (bound.startswith(">=") and ratio < 1.0) or (bound.startswith("<=") and ratio > 1.0)
 
 
-def live(program):
-    tasks = [Task("identity + topo + check, live", [[program, verb] for verb in READING])]
-    if shutil.which("lspci"):
-        tasks.append(Task("lspci -vv, live", [["lspci", "-vv"]]))
-    if lstopo_command():
-        tasks.append(Task("lstopo --of console, live", [[lstopo_command(), "--of", "console"]]))
-    return tasks
-
-
-def measure(tasks, runs):
-    for task in tasks:
-        task.run()
-        task.wall.clear()
-        task.cpu.clear()
-    for _ in range(runs):
-        for task in tasks:
-            task.run()
-
-
-def table(title, tasks, base):
-    print(f"\n{title}")
-    print(f"  {'':<40}{'median ms':>10}{'min':>8}{'max':>8}{'CPU ms':>8}{'KiB':>8}{'ratio':>7}")
-    for t in tasks:
-        low, high = min(t.wall) * 1000, max(t.wall) * 1000
-        print(
-            f"  {t.name:<40}{t.median_ms:>10.1f}{low:>8.1f}{high:>8.1f}{t.cpu_ms:>8.1f}"
-            f"{t.kib or '-':>8}{t.median_ms / base.median_ms:>7.2f}"
-        )
+def null(program):
+    bad = False
+    for line in subprocess.run([program, "null"], capture_output=True, text=True, check=True).stdout.splitlines():
+        print(line, "(bound 50)")
+        bad |= float(re.search(r"([\d.]+) ns", line)[1]) > 50
+    return bad
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--program", default=os.path.join(TOP, "build", "src", "cli", "peerpath"))
-    p.add_argument("--runs", type=int, default=11)
-    args = p.parse_args()
-    program = os.path.abspath(args.program)
-    if args.runs < 3 or not os.access(program, os.X_OK):
-        raise SystemExit("needs a built program and at least 3 runs")
-    with tempfile.TemporaryDirectory(prefix="peerpath-bench-") as work:
-        good8 = machine(work, "good8")
-        tasks = [reading(program, good8, "identity + topo + check")]
-        tasks += [Task(v, [[program, v, "--replay", good8]]) for v in READING]
-        tasks.append(Task("topo --svg", [[program, "topo", "--svg", "-", "--replay", good8]]))
-        tasks += others(good8, "same tree")
-        measure(tasks, args.runs)
-        table(f"8 GPUs, 40 NICs, {functions(good8)} PCI functions, replayed", tasks, tasks[0])
-
-        sizes = [machine(work, "big4000", extra=n) for n in (900, 1900, 3900)]
-        grown = [reading(program, t, f"{functions(t)} PCI functions") for t in sizes]
-        beside = others(sizes[-1], "largest tree")
-        measure(grown + beside, args.runs)
-        table("identity + topo + check by size, replayed", grown + beside, grown[-1])
-        each = [t.cpu_ms / functions(s) * 1000 for t, s in zip(grown, sizes)]
-        print("  microseconds of CPU a function: " + ", ".join(f"{x:.0f}" for x in each))
-
-        here = live(program)
-        measure(here, args.runs)
-        table("this machine, live", here, here[0])
-    return 0
+    parser = argparse.ArgumentParser()
+    parser.add_argument("peerpath")
+    parser.add_argument("program", help="perf/bench_traffic")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="a quarter of the bytes")
+    parser.add_argument("--wire", action="store_true", help="by UDP instead of the same-host link")
+    parser.add_argument("--qps", type=int, default=1)
+    parser.add_argument("--mtu", type=int, default=4096)
+    args = parser.parse_args()
+    for tool in ("ib_write_bw", "ib_send_lat", "taskset"):
+        if not shutil.which(tool):
+            sys.exit(f"{tool} is not installed")
+    if os.environ.get("PEERPATH_PERF_APART") is None and os.geteuid() == 0:
+        os.environ["PEERPATH_PERF_APART"] = "1"
+        os.execvp("unshare", ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable,
+                              *sys.argv])
+    config = CONFIG + (",same-host=no" if args.wire else "")
+    total = (1 << 30) if args.quick else (4 << 30)
+    speed, used = {s: [] for s in SIZES}, {s: [] for s in SIZES}
+    lat = []
+    for _ in range(args.rounds):
+        for size in SIZES:
+            mine, theirs = bandwidth(args, config, size, min(total, size << 17))
+            speed[size].append((mine[0], theirs[0]))
+            used[size].append((mine[1], theirs[1]))
+        lat.append(latency(args, config))
+    print(f"{'':34} {'bench':>10} {'perftest':>10} {'ratio':>6}")
+    bad = False
+    for size in SIZES:
+        bad |= row(f"WRITE {size >> 10} KiB, MB/s", speed[size], ">= 1.0")
+        bad |= row("  CPU us a message, both", used[size], "<= 1.0")
+    row("SEND 8 B, us, half round trip", lat, "")
+    bad |= null(args.program)
+    return int(bad)
 
 
 if __name__ == "__main__":
