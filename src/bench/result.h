@@ -48,6 +48,7 @@ struct pp_bench_node {
 	const char *id, *host, *address, *version;
 	const char *fingerprint, *topology; /* NULL: unknown */
 	bool simulated;
+	double arrival_skew; /* us: median of how much later than the first it was ready; NaN */
 };
 
 struct pp_bench_end {

@@ -86,6 +86,7 @@ static const struct pp_result_field node_fields[] = {
 	PLAIN(pp_bench_node, "software_fingerprint", STR, fingerprint),
 	PLAIN(pp_bench_node, "topology_class", STR, topology),
 	PLAIN(pp_bench_node, "simulated", BOOL, simulated),
+	PLAIN(pp_bench_node, "arrival_skew_us", DOUBLE_OR, arrival_skew),
 };
 static const struct pp_field_table node_table = TABLE(node_fields, pp_bench_node);
 

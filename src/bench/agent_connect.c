@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * connect, reset, close. connect takes what the peer's open (or reset) answered; reset throws away
+ * what is outstanding and answers new "addresses": both ends reset, then both connect.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "bench/agent_state.h"
+#include "base/banned.h"
+
+enum { CONNECT_SECONDS = 5 };
+
+static int connect_tcp(struct pp_agent *a, const struct pp_connect_command *c, struct pp_error *err)
+{
+	pp_ns deadline = pp_clock_monotonic() + CONNECT_SECONDS * PP_SECOND;
+
+	a->call = a->end ? "accept" : "connect";
+	if (a->end)
+		return pp_tcp_accept(&a->tcp, deadline, pp_agent_left, err);
+	if (!c->tcp_address || !c->tcp_port || !c->nonce || strlen(c->nonce) != PP_TCP_NONCE)
+		return pp_error_set(err, -EBADMSG, "connect: the peer's address is missing");
+	return pp_tcp_connect(*a->address ? a->address : NULL, c->tcp_address,
+			      (uint16_t)c->tcp_port, c->nonce, deadline, pp_agent_left, &a->tcp,
+			      err);
+}
+
+static int connect_endpoint(struct pp_agent *a, const struct pp_connect_command *c,
+			    struct pp_error *err)
+{
+	int r = 0;
+
+	if (c->n_addresses != a->endpoint.options.qps)
+		return pp_error_set(err, -EPROTO, "%u queue pairs here, %u at the peer",
+				    a->endpoint.options.qps, c->n_addresses);
+	a->call = "ibv_modify_qp";
+	for (unsigned int i = 0; !r && i < c->n_addresses; i++)
+		r = pp_endpoint_connect(&a->endpoint, i, &c->address[i], err);
+	return r;
+}
+
+int pp_agent_connect(struct pp_agent *a, const struct pp_command *c, struct pp_json *out,
+		     struct pp_error *err)
+{
+	const struct pp_connect_command *to = &c->connect;
+	int r;
+
+	if (!a->open)
+		return pp_error_set(err, -EINVAL, "connect: nothing is open");
+	if (!to->n_parts)
+		return pp_error_set(err, -EBADMSG, "connect: the peer's keys are missing");
+	memcpy(a->peer, to->part, sizeof(a->peer));
+	a->n_peer = to->n_parts;
+	a->slots = (struct pp_slots){0};
+	r = a->rung == PP_RUNG_TCP ? connect_tcp(a, to, err) : connect_endpoint(a, to, err);
+	if (!r && a->staged)
+		pp_staged_set_peer(a->staged, (uint64_t)to->bounce, (uint32_t)to->bounce_key);
+	if (!r)
+		a->call = NULL;
+	if (!r && a->has_endpoint)
+		pp_json_i64(out, "mtu", a->endpoint.options.mtu);
+	return r;
+}
+
+int pp_agent_reset(struct pp_agent *a, const struct pp_command *c, struct pp_json *out,
+		   struct pp_error *err)
+{
+	int r = 0;
+
+	(void)c;
+	if (!a->has_endpoint)
+		return pp_error_set(err, -EINVAL, "reset: no endpoint is open");
+	a->call = "ibv_modify_qp";
+	for (unsigned int i = 0; !r && i < a->endpoint.options.qps; i++)
+		r = pp_endpoint_reset(&a->endpoint, i, err);
+	if (r)
+		return r;
+	a->call = NULL;
+	a->ready = false;
+	pp_agent_write_addresses(a, out);
+	return 0;
+}
+
+void pp_agent_shut(struct pp_agent *a)
+{
+	struct pp_error ignored;
+
+	a->watch = pp_gpu_watch_free(a->watch);
+	a->staged = pp_staged_free(a->staged);
+	if (a->has_restricted)
+		(void)pp_unregister(&a->restricted, &ignored);
+	if (a->has_registered)
+		(void)pp_unregister(&a->registered, &ignored);
+	/* queue pairs end before the memory does: nothing arrives any more */
+	if (a->has_endpoint)
+		pp_endpoint_close(&a->endpoint);
+	a->memory = a->memory ? pp_memory_free(a->memory) : NULL;
+	pp_tcp_close(&a->tcp);
+	a->has_restricted = a->has_registered = a->has_endpoint = a->open = a->ready = false;
+	a->n_own = a->n_peer = 0;
+}
+
+int pp_agent_close(struct pp_agent *a, const struct pp_command *c, struct pp_json *out,
+		   struct pp_error *err)
+{
+	int r = 0;
+
+	(void)c;
+	(void)out;
+	if (a->has_registered) {
+		r = pp_unregister(&a->registered, err);
+		a->call = r ? "ibv_dereg_mr" : NULL;
+		a->has_registered = false;
+	}
+	pp_agent_shut(a);
+	return r;
+}

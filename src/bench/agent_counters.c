@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the port counted: the files of counters/ and hw_counters/, whatever their names, so that
+ * what moved is seen also where no fact has it. A counter of loss is told though it did not move:
+ * that it was seen is what a pass needs.
+ */
+#include "bench/agent_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "node/source.h"
+#include "base/banned.h"
+
+static void read_one(struct pp_source *src, const char *dir, const char *name,
+		     struct pp_counters *ret)
+{
+	char path[PP_PATH_MAX], text[64];
+	int64_t value;
+
+	if (ret->n == PP_AGENT_COUNTERS || strlen(name) >= sizeof(ret->one[0].name) ||
+	    pp_path_join(dir, name, path) || pp_source_text(src, path, text, sizeof(text)) ||
+	    pp_parse_i64(text, 0, INT64_MAX, &value))
+		return;
+	(void)snprintf(ret->one[ret->n].name, sizeof(ret->one[0].name), "%s", name);
+	ret->one[ret->n++].value = value;
+}
+
+void pp_counters_read(const char *device, unsigned int port, struct pp_counters *ret)
+{
+	/* lifespan is how long the driver keeps the others; it counts nothing */
+	static const char *const dirs[] = {"counters", "hw_counters"}, lifespan[] = "lifespan";
+	struct pp_source *src;
+	struct pp_error err;
+	struct pp_names names;
+	char dir[512];
+
+	ret->n = 0;
+	if (!*device || strchr(device, '/') || pp_source_live(&src, &err))
+		return;
+	for (size_t d = 0; d < PP_ARRAY_LEN(dirs); d++) {
+		(void)snprintf(dir, sizeof(dir), "/sys/class/infiniband/%s/ports/%u/%s", device,
+			       port, dirs[d]);
+		if (pp_source_list(src, dir, &names))
+			continue;
+		for (size_t i = 0; i < names.n; i++)
+			if (strcmp(names.name[i], lifespan) != 0)
+				read_one(src, dir, names.name[i], ret);
+		pp_names_done(&names);
+	}
+	pp_source_free(src);
+}
+
+void pp_counters_write(struct pp_json *j, const char *key, const struct pp_counters *before,
+		       const struct pp_counters *after)
+{
+	pp_json_object(j, key);
+	for (unsigned int i = 0; i < after->n; i++) {
+		for (unsigned int k = 0; k < before->n; k++) {
+			if (strcmp(before->one[k].name, after->one[i].name) != 0)
+				continue;
+			if (after->one[i].value != before->one[k].value ||
+			    pp_counter_loss(after->one[i].name) != PP_LOSSES)
+				pp_json_i64(j, after->one[i].name,
+					    after->one[i].value - before->one[k].value);
+			break;
+		}
+	}
+	pp_json_end_object(j);
+}
