@@ -130,7 +130,8 @@ static void take_opened(struct pp_climb *c, struct pp_climber *m, enum pp_rung r
 	rung->registration = pp_climb_text(c, answer, "registration");
 	rung->flush = flush ? flush : rung->flush;
 	rung->offset = offset ? offset : rung->offset;
-	rung->simulated |= json_is_true(json_object_get(answer, "simulated"));
+	rung->simulated |=
+		m->pair->end[e].simulated || json_is_true(json_object_get(answer, "simulated"));
 }
 
 static uint64_t memory_for(const struct pp_climb *c, enum pp_memory_kind kind)

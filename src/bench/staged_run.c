@@ -11,13 +11,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "bench/tcp.h"
 #include "base/banned.h"
 
-enum { BATCH = 16, LOOK_EVERY = 4096 };
+enum { BATCH = 16, LOOK_EVERY = 4096, IDLE = 256 };
 static const uint32_t CREDIT = 1u << 31, NUMBER = (1u << 31) - 1;
 
 struct going {
@@ -276,7 +277,8 @@ static int go(struct going *g)
 {
 	pp_ns silence = g->t->silence ? g->t->silence : 3 * PP_SECOND;
 	pp_ns moved = pp_clock_monotonic();
-	uint64_t moves = 0;
+	uint64_t moves = 0, seen = 0;
+	unsigned int idle = 0;
 	int r = 0;
 
 	for (unsigned int turns = 1; !r && !over(g); turns++) {
@@ -284,6 +286,11 @@ static int go(struct going *g)
 		r = r ? r : poll_all(g);
 		r = r ? r : place_in(g);
 		r = r ? r : tell(g);
+		/* with more ends than processors the peer may wait for this one's */
+		idle = g->moves == seen ? idle + 1 : 0;
+		seen = g->moves;
+		if (idle >= IDLE)
+			(void)sched_yield();
 		if (r || turns % LOOK_EVERY)
 			continue;
 		if (g->t->stopped && g->t->stopped())
