@@ -17,9 +17,7 @@ enum {
 
 static const char *operation_name(unsigned int i)
 {
-	static const char *const names[PP_OPERATIONS] = {"write", "read", "send"};
-
-	return names[i];
+	return pp_operation_name((enum pp_operation)i);
 }
 
 static const char *rung_name(unsigned int i)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From rungs to pairs to the run.
- *
- * A pair is as good as its host memory and as each way in which GPU memory moved. A way that was
- * never registered counts only where no other moved: it is said in its row. Wrong bytes and keys
- * that are not enforced count wherever they are seen.
+ * From rungs to rows and from pairs to the run.
  */
 #include "judge/transfer.h"
 
@@ -85,25 +81,11 @@ static bool is_simulated(const struct pp_bench *b, const struct pp_bench_pair *p
 	return yes;
 }
 
-static const struct pp_figure *largest(const struct pp_transfer_case *c, enum pp_rung rung)
-{
-	const struct pp_figure *best = NULL;
-
-	for (unsigned int i = 0; i < c->p->n_cells; i++) {
-		const struct pp_bench_cell *cell = &c->p->cells[i];
-		const struct pp_figure *f = pp_figure_of(c, cell);
-
-		if (f && cell->rung == rung && cell->measure == PP_BANDWIDTH && !cell->together &&
-		    (!best || cell->size > best->cell->size))
-			best = f;
-	}
-	return best;
-}
-
 /* What a rung on which nothing was remarked says. */
 static const char *good_sentence(struct pp_transfer_case *c, enum pp_rung rung)
 {
-	const struct pp_figure *f = largest(c, rung);
+	const struct pp_figure *f = pp_figure_largest(c, rung);
+	const char *compared = "";
 	uint64_t checked = 0;
 
 	for (unsigned int i = 0; i < c->p->n_cells; i++)
@@ -111,14 +93,14 @@ static const char *good_sentence(struct pp_transfer_case *c, enum pp_rung rung)
 			checked += c->p->cells[i].checked;
 	if (!f)
 		return "ran";
+	if (checked)
+		compared = pp_arena_printf(c->arena, "; %" PRIu64 " bytes compared, none wrong",
+					   checked);
 	if (rung == PP_RUNG_TCP || isnan(f->host))
-		return pp_arena_printf(c->arena,
-				       "%.0f MB/s at %s; %" PRIu64 " bytes compared, none wrong",
-				       f->median, pp_size_text(c->arena, f->cell->size), checked);
-	return pp_arena_printf(c->arena,
-			       "%.0f MB/s at %s, %.2f of host memory; %" PRIu64
-			       " bytes compared, none wrong",
-			       f->median, pp_size_text(c->arena, f->cell->size), f->host, checked);
+		return pp_arena_printf(c->arena, "%.0f MB/s at %s%s", f->median,
+				       pp_size_text(c->arena, f->cell->size), compared);
+	return pp_arena_printf(c->arena, "%.0f MB/s at %s, %.2f of host memory%s", f->median,
+			       pp_size_text(c->arena, f->cell->size), f->host, compared);
 }
 
 static const char *with_also(struct pp_transfer_case *c, const struct pp_remarks *m)
@@ -157,110 +139,6 @@ static void rung_row(struct pp_transfer_case *c, enum pp_rung rung)
 		row->verdict = PP_UNKNOWN;
 }
 
-/* The worst of what counts for the pair; PP_RUNGS when nothing is to be said against it. */
-struct pair_judgement {
-	enum pp_verdict verdict;
-	enum pp_rung by;
-	unsigned int moved, refused; /* ways of GPU memory */
-	enum pp_rung best, first_refused;
-};
-
-static void weigh(struct pair_judgement *j, enum pp_verdict verdict, enum pp_rung by)
-{
-	if (verdict <= j->verdict)
-		return;
-	j->verdict = verdict;
-	j->by = by;
-}
-
-static struct pair_judgement weigh_pair(const struct pp_transfer_case *c)
-{
-	struct pair_judgement j = {PP_PASS, PP_RUNGS, 0, 0, PP_RUNGS, PP_RUNGS};
-
-	weigh(&j, c->rung[PP_RUNG_HOST].verdict, PP_RUNG_HOST);
-	for (unsigned int i = 0; i < PP_RUNGS; i++) {
-		const struct pp_remarks *m = &c->rung[i];
-		enum pp_bench_state state = c->p->rung[i].state;
-
-		if (m->unsound || m->gap || state == PP_BENCH_NOT_REACHED)
-			weigh(&j, m->verdict, (enum pp_rung)i);
-		if (!pp_rung_is_direct((enum pp_rung)i) || state == PP_BENCH_SKIPPED)
-			continue;
-		if (m->refused) {
-			j.first_refused = j.refused++ ? j.first_refused : (enum pp_rung)i;
-			continue;
-		}
-		weigh(&j, m->verdict, (enum pp_rung)i);
-		if (!m->moved)
-			continue;
-		if (!j.moved++ || m->verdict < c->rung[j.best].verdict)
-			j.best = (enum pp_rung)i;
-	}
-	if (!j.moved && j.refused)
-		weigh(&j, PP_FAIL, j.first_refused);
-	else if (!j.moved)
-		weigh(&j, PP_UNKNOWN, PP_RUNGS);
-	return j;
-}
-
-static const char *pair_pass(struct pp_transfer_case *c, const struct pair_judgement *j)
-{
-	const struct pp_figure *f = largest(c, j->best);
-	const char *cheaper =
-		c->t->direct_wins_from
-			? pp_arena_printf(c->arena, "; faster than staging from %s up",
-					  pp_size_text(c->arena, c->t->direct_wins_from))
-			: "";
-
-	return pp_arena_printf(c->arena,
-			       "GPU memory moves over RDMA without host memory, by %s%s, at "
-			       "%.2f of host memory's bandwidth%s",
-			       pp_rung_name(j->best),
-			       j->refused ? " (another way was refused)" : "", f ? f->host : NAN,
-			       cheaper);
-}
-
-static const char *pair_sentence(struct pp_transfer_case *c, const struct pair_judgement *j)
-{
-	const struct pp_remarks *m = j->by < PP_RUNGS ? &c->rung[j->by] : NULL;
-
-	if (j->verdict == PP_PASS)
-		return pair_pass(c, j);
-	if (!m)
-		return "GPU memory was not moved: nothing can be said of it";
-	if (j->by == PP_RUNG_HOST && m->fabric)
-		return pp_arena_printf(c->arena, "%s; GPU memory is not judged", m->sentence);
-	return pp_arena_printf(c->arena, "%s: %s", pp_rung_name(j->by), m->sentence);
-}
-
-static void pair_row(struct pp_transfer_case *c, struct pp_transfer_row *row)
-{
-	struct pair_judgement j = weigh_pair(c);
-	const struct pp_remarks *m = j.by < PP_RUNGS ? &c->rung[j.by] : NULL;
-
-	row->verdict = j.verdict;
-	row->sentence = pair_sentence(c, &j);
-	row->next = m ? m->next : j.verdict == PP_PASS ? NULL : "peerpath check --probe";
-	row->hop = m ? m->hop : NULL;
-	row->counter = m ? m->counter : NULL;
-	row->cause = m ? m->cause : NULL;
-	if (!c->simulated)
-		return;
-	/* refused ways do not end it as long as another was exercised */
-	row->exercised = c->rung[PP_RUNG_HOST].whole && c->rung[PP_RUNG_HOST].moved && j.moved;
-	for (unsigned int i = 0; i < PP_RUNGS; i++)
-		row->exercised &= !c->rung[i].unsound &&
-				  (c->p->rung[i].state != PP_BENCH_RUN || c->rung[i].whole) &&
-				  (c->p->rung[i].state != PP_BENCH_FAILED || c->rung[i].refused ||
-				   !pp_rung_is_direct((enum pp_rung)i)) &&
-				  c->p->rung[i].state != PP_BENCH_NOT_REACHED;
-	if (j.verdict == PP_PASS) {
-		row->verdict = PP_UNKNOWN;
-		row->next = "peerpath prove --peer HOST";
-		row->sentence = "chain exercised in simulation; no hardware was measured";
-	}
-}
-
 static bool is_beside_staged(const struct pp_figure *f, const struct pp_bench_cell *cell)
 {
 	return f && cell->measure == PP_BANDWIDTH && !cell->together && !isnan(f->staged);
@@ -297,8 +175,9 @@ static void totals(struct pp_transfer_case *c)
 
 	wins_from(c);
 	for (unsigned int i = 0; i < PP_RUNGS; i++) {
-		const struct pp_figure *f =
-			pp_rung_is_direct((enum pp_rung)i) ? largest(c, (enum pp_rung)i) : NULL;
+		const struct pp_figure *f = pp_rung_is_direct((enum pp_rung)i)
+						    ? pp_figure_largest(c, (enum pp_rung)i)
+						    : NULL;
 
 		if (f && !isnan(f->host) && !(t->gpu_host <= f->host))
 			t->gpu_host = f->host;
@@ -332,7 +211,7 @@ static int judge_pair(struct pp_transfer_case *c, unsigned int *figures)
 		pp_transfer_margins(c, rung);
 		pp_transfer_losses(c, rung);
 	}
-	pair_row(c, row);
+	pp_transfer_pair(c, row);
 	for (unsigned int i = 0; i < PP_RUNGS; i++)
 		rung_row(c, (enum pp_rung)i);
 	return 0;
@@ -397,6 +276,8 @@ int pp_transfer_judge(const struct pp_bench *b, const struct pp_margins *margins
 		r = -ENOMEM;
 	for (c.pair = 0; c.pair < b->n_pairs && !r; c.pair++)
 		r = judge_pair(&c, &figures);
+	if (!r)
+		r = pp_transfer_index(&t);
 	if (c.never_wins)
 		t.direct_wins_from = 0;
 	if (!r)

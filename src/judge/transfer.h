@@ -60,9 +60,10 @@ struct pp_transfer {
 	struct pp_transfer_row *rows;
 	unsigned int n_rows; /* of each pair: itself, then its rungs in the ladder's order */
 	struct pp_figure *figures;
-	unsigned int n_figures;		/* in the order of the cells */
-	double gpu_host, direct_staged; /* at the largest size, worst pair; NaN */
-	uint64_t direct_wins_from;	/* least size from which direct beats staged; 0 none */
+	unsigned int n_figures;		  /* in the order of the cells */
+	const struct pp_figure **by_cell; /* for pp_transfer_figure() */
+	double gpu_host, direct_staged;	  /* at the largest size, worst pair; NaN */
+	uint64_t direct_wins_from;	  /* least size from which direct beats staged; 0 none */
 	struct pp_arena arena;
 };
 

@@ -128,11 +128,47 @@ const struct pp_figure *pp_figure_of(const struct pp_transfer_case *c,
 	return n ? bsearch(cell, c->figures, n, sizeof(*c->figures), by_cell) : NULL;
 }
 
+const struct pp_figure *pp_figure_largest(const struct pp_transfer_case *c, enum pp_rung rung)
+{
+	const struct pp_figure *best = NULL;
+
+	for (unsigned int i = 0; i < c->p->n_cells; i++) {
+		const struct pp_bench_cell *cell = &c->p->cells[i];
+		const struct pp_figure *f = pp_figure_of(c, cell);
+
+		if (f && cell->rung == rung && cell->measure == PP_BANDWIDTH && !cell->together &&
+		    (!best || cell->size > best->cell->size))
+			best = f;
+	}
+	return best;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct pp_figure *x = *(const struct pp_figure *const *)a;
+	const struct pp_figure *y = *(const struct pp_figure *const *)b;
+
+	return x->cell < y->cell ? -1 : x->cell > y->cell;
+}
+
+int pp_transfer_index(struct pp_transfer *t)
+{
+	t->by_cell = pp_arena_array(&t->arena, (size_t)t->n_figures + 1, sizeof(*t->by_cell));
+	if (!t->by_cell)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < t->n_figures; i++)
+		t->by_cell[i] = &t->figures[i];
+	if (t->n_figures)
+		qsort(t->by_cell, t->n_figures, sizeof(*t->by_cell), by_address);
+	return 0;
+}
+
 const struct pp_figure *pp_transfer_figure(const struct pp_transfer *t,
 					   const struct pp_bench_cell *cell)
 {
-	for (unsigned int i = 0; i < t->n_figures; i++)
-		if (t->figures[i].cell == cell)
-			return &t->figures[i];
-	return NULL;
+	const struct pp_figure like = {.cell = cell}, *key = &like, **found = NULL;
+
+	if (t->n_figures)
+		found = bsearch(&key, t->by_cell, t->n_figures, sizeof(*t->by_cell), by_address);
+	return found ? *found : NULL;
 }

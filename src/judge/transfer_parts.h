@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside of the verdict on a transfer: what its files share. transfer.c puts rungs, pairs and the
- * run together; transfer_rung.c judges one rung, transfer_margin.c its speed, transfer_loss.c its
- * counters; transfer_figure.c has the statistics, transfer_hop.c names what limits,
- * transfer_cause.c asks the known problems.
+ * Inside of the verdict on a transfer: what its files share. transfer.c makes rows and judges the
+ * run, transfer_pair.c a pair, transfer_rung.c one rung, transfer_margin.c its speed,
+ * transfer_loss.c its counters; transfer_figure.c has the statistics, transfer_hop.c names what
+ * limits, transfer_cause.c asks the known problems.
  */
 #ifndef PP_JUDGE_TRANSFER_PARTS_H
 #define PP_JUDGE_TRANSFER_PARTS_H
@@ -61,11 +61,16 @@ bool pp_cell_is_bandwidth(const struct pp_bench_cell *cell);
 bool pp_cell_is_judged(const struct pp_transfer_case *c, const struct pp_bench_cell *cell);
 
 int pp_transfer_figures(struct pp_transfer_case *c, unsigned int *n); /* appends the pair's */
+/* Bandwidth of the largest size, of the pair alone; NULL. */
+const struct pp_figure *pp_figure_largest(const struct pp_transfer_case *c, enum pp_rung rung);
+int pp_transfer_index(struct pp_transfer *t);
 const struct pp_figure *pp_figure_of(const struct pp_transfer_case *c,
 				     const struct pp_bench_cell *cell);
 
 void pp_transfer_rung(struct pp_transfer_case *c, enum pp_rung rung);
 void pp_transfer_margins(struct pp_transfer_case *c, enum pp_rung rung);
+/* The pair's own row, after all of its rungs. */
+void pp_transfer_pair(struct pp_transfer_case *c, struct pp_transfer_row *row);
 void pp_transfer_losses(struct pp_transfer_case *c, enum pp_rung rung);
 
 /* MB/s of one direction of the narrowest hop that is known; *ret_name says which. 0: none. */

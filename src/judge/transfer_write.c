@@ -53,13 +53,12 @@ static void write_interval(struct pp_json *j, const char *key, const struct pp_i
 
 static void write_figure(struct pp_json *j, const struct pp_figure *f)
 {
-	static const char *const operations[PP_OPERATIONS] = {"write", "read", "send"};
 	bool latency = f->cell->measure == PP_LATENCY;
 
 	pp_json_object(j, NULL);
 	pp_json_u64(j, "pair", f->pair);
 	pp_json_str(j, "rung", pp_rung_name(f->cell->rung));
-	pp_json_str(j, "operation", operations[f->cell->op]);
+	pp_json_str(j, "operation", pp_operation_name(f->cell->op));
 	pp_json_str(j, "measure", pp_measure_name(f->cell->measure));
 	pp_json_u64(j, "size_bytes", f->cell->size);
 	pp_json_u64(j, "qps", f->cell->qps);
