@@ -6,7 +6,7 @@
 #define PP_CLI_CHECK_H
 
 #include "cli/proof.h"
-#include "rdma/probe.h"
+#include "mem/probe.h"
 
 struct pp_check {
 	struct pp_session s;

@@ -6,21 +6,28 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/banned.h"
 
 static void add_fact(struct pp_node *n, const struct pp_probe_result *row)
 {
-	enum pp_fact_id id =
-		row->method == PP_PROBE_HOST ? PP_F_HCA_PROBE_HOST : PP_F_HCA_PROBE_DMABUF;
-	struct pp_object *hca = pp_object_find(&n->facts, PP_HCA, row->hca);
+	static const enum pp_fact_id facts[] = {
+		[PP_PROBE_HOST] = PP_F_HCA_PROBE_HOST,
+		[PP_PROBE_DMABUF_FD] = PP_F_HCA_PROBE_DMABUF,
+		[PP_PROBE_GPU_DMABUF] = PP_F_PAIR_PROBE_DMABUF,
+		[PP_PROBE_GPU_PEERMEM] = PP_F_PAIR_PROBE_PEERMEM,
+	};
+	struct pp_object *of;
+	char pair[128];
 
-	if (row->method != PP_PROBE_HOST && row->method != PP_PROBE_DMABUF_FD)
-		return;
+	(void)snprintf(pair, sizeof(pair), "%s/%s", row->gpu, row->hca);
+	of = row->gpu[0] ? pp_object_find(&n->facts, PP_PAIR, pair)
+			 : pp_object_find(&n->facts, PP_HCA, row->hca);
 	if (row->verdict == PP_UNKNOWN)
-		pp_fact_unknown(&n->facts, hca, id, "probe", "%s", row->note);
+		pp_fact_unknown(&n->facts, of, facts[row->method], "probe", "%s", row->note);
 	else
-		pp_fact_bool(&n->facts, hca, id, row->verdict == PP_PASS, "probe");
+		pp_fact_bool(&n->facts, of, facts[row->method], row->verdict == PP_PASS, "probe");
 }
 
 int pp_check_probe(struct pp_check *c)
@@ -36,22 +43,55 @@ int pp_check_probe(struct pp_check *c)
 				       : 0;
 }
 
-/* Rows of one hca and all GPUs differ in nothing that a person could use: one line tells them. */
-static bool shown(const struct pp_out *o, const struct pp_probe_result *row)
+/* Pairs are many, and most of them alike: people read those that are alike as one line. */
+enum { GROUPS = 12 };
+
+struct group {
+	const struct pp_probe_result *first;
+	unsigned int n;
+};
+
+static bool alike(const struct pp_probe_result *a, const struct pp_probe_result *b)
 {
-	return pp_out_is_json(o) || row->method <= PP_PROBE_DMABUF_FD;
+	return a->method == b->method && a->verdict == b->verdict && !strcmp(a->note, b->note);
 }
 
-static void gpu_line(struct pp_out *o, const struct pp_probe *probe)
+static void count(struct group groups[GROUPS + 1], const struct pp_probe_result *row)
 {
-	for (size_t i = 0; i < probe->n; i++) {
-		if (probe->row[i].method <= PP_PROBE_DMABUF_FD)
-			continue;
-		pp_out_para(o, 2,
-			    "  GPU memory with any hca, by DMA-BUF and by peermem: unknown: %s.",
-			    probe->row[i].note);
+	unsigned int i = 0;
+
+	while (i < GROUPS && groups[i].n && !alike(groups[i].first, row))
+		i++;
+	if (!groups[i].n++)
+		groups[i].first = row;
+}
+
+static void gpu_lines(struct pp_out *o, const struct pp_probe *probe)
+{
+	struct group groups[GROUPS + 1] = {0};
+
+	if (pp_out_is_json(o))
 		return;
+	for (size_t i = 0; i < probe->n; i++)
+		if (probe->row[i].gpu[0])
+			count(groups, &probe->row[i]);
+	for (unsigned int i = 0; i < GROUPS && groups[i].n; i++) {
+		const struct pp_probe_result *row = groups[i].first;
+
+		pp_out_para(o, 2, "  %s: %s, %u pair%s%s%s%s%s: %s.", pp_verdict_name(row->verdict),
+			    pp_probe_method_name(row->method), groups[i].n,
+			    groups[i].n == 1 ? " " : "s (the first ", row->gpu, " with ", row->name,
+			    groups[i].n == 1 ? "" : ")", row->note);
 	}
+	if (groups[GROUPS].n)
+		pp_out_para(o, 2, "  and %u pairs with other reasons: --json has them all.",
+			    groups[GROUPS].n);
+}
+
+/* A pair's row is in the document; its line is one of gpu_lines(). */
+static bool shown(const struct pp_out *o, const struct pp_probe_result *row)
+{
+	return pp_out_is_json(o) || !row->gpu[0];
 }
 
 void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe)
@@ -81,10 +121,11 @@ void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe)
 	pp_out_table_end(o);
 	if (!probe->n)
 		pp_out_para(o, 2, "  No hca to probe.");
-	gpu_line(o, probe);
+	gpu_lines(o, probe);
 	if (probe->users_note[0])
 		pp_out_para(o, 2, "  %s", probe->users_note);
 	pp_out_u64(o, "probe_busy_hcas", NULL, probe->busy);
+	pp_out_u64(o, "probe_busy_gpus", NULL, probe->busy_gpus);
 	pp_out_bool(o, "probe_users_known", NULL, probe->users_known);
 	pp_out_str(o, "probe_users", NULL, probe->users_note);
 }

@@ -75,8 +75,8 @@ static const struct pp_option capture_options[] = {
 };
 
 static const struct pp_option check_options[] = {
-	{"probe", 0, NULL, "register one page with each hca, by each way", NULL},
-	{"busy-ok", 0, NULL, "probe an hca that others use too (recorded)", NULL},
+	{"probe", 0, NULL, "register one page, and one of each GPU, with each hca", NULL},
+	{"busy-ok", 0, NULL, "probe an hca or a GPU that others use too (recorded)", NULL},
 	{"details", 0, NULL, "cause, how to decide, fix, its reverse and source of each finding",
 	 NULL},
 	{"rules", 0, "DIR", "take rules from DIR alone", NULL},

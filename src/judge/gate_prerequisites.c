@@ -151,6 +151,30 @@ static bool is_of_process(enum pp_fact_id id)
 	return false;
 }
 
+static bool refused(const struct pp_fact *probe)
+{
+	return probe && probe->known && !probe->i64;
+}
+
+/* False when the GPU's memory registers with the hca in no way at all. */
+static bool gpu_probe_allows(struct exam *e, const struct pp_object *pair)
+{
+	bool dmabuf = refused(pp_fact_get(pair, PP_F_PAIR_PROBE_DMABUF));
+
+	if (dmabuf && refused(pp_fact_get(pair, PP_F_PAIR_PROBE_PEERMEM))) {
+		e->of_process = true;
+		e->refuted = pp_arena_printf(
+			e->arena, "rail %s: the probe could register GPU memory in no way",
+			pair->id);
+		return false;
+	}
+	if (dmabuf)
+		e->lessened = pp_arena_printf(
+			e->arena, "the probe of rail %s was refused GPU memory by DMA-BUF",
+			pair->id);
+	return true;
+}
+
 /* False when a probe of the rail's hca was refused what every way needs. */
 static bool probe_allows(struct exam *e, const struct pp_object *pair)
 {
@@ -163,7 +187,7 @@ static bool probe_allows(struct exam *e, const struct pp_object *pair)
 					      "by its provider library or driver",
 					      pair->peer->id);
 	if (!host || !host->known || host->i64)
-		return true;
+		return gpu_probe_allows(e, pair);
 	e->of_process = true;
 	e->refuted = pp_arena_printf(e->arena,
 				     "rail %s: the probe of %s was refused one page of host memory",
@@ -182,6 +206,11 @@ static enum pp_truth examine_rail(struct exam *e, const struct pp_object *pair)
 		return PP_FALSE;
 	for (unsigned int way = 0; way < PP_WAYS; way++)
 		truth[way] = pp_way_test(e->tests, (enum pp_way)way, e->facts, pair, &why[way]);
+	/* What was done is possible. */
+	if (pp_fact_is(pair, PP_F_PAIR_PROBE_DMABUF))
+		truth[PP_WAY_DMABUF] = PP_TRUE;
+	if (pp_fact_is(pair, PP_F_PAIR_PROBE_PEERMEM))
+		truth[PP_WAY_PEERMEM] = PP_TRUE;
 	/* EFA registers GPU memory without either, by a module of its own. */
 	if (efa && truth[PP_WAY_PEERMEM] == PP_FALSE)
 		truth[PP_WAY_PEERMEM] = PP_OPEN;

@@ -19,6 +19,17 @@ static int64_t bar1_used(const struct pp_registering *g)
 	return used;
 }
 
+/* With the device's name: where a call hangs, that is who is to blame. */
+static void announce(const struct pp_registering *g, const char *call)
+{
+	const struct ibv_context *context = g->pd->context;
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "%s (%.64s)", call,
+		       context && context->device ? context->device->name : "?");
+	pp_ask_doing(text);
+}
+
 struct pp_attempt *pp_attempt_begin(struct pp_registering *g, const char *call, const char *fmt,
 				    ...)
 {
@@ -36,7 +47,7 @@ struct pp_attempt *pp_attempt_begin(struct pp_registering *g, const char *call, 
 		(void)vsnprintf(a->arguments, sizeof(a->arguments), fmt, ap);
 		va_end(ap);
 	}
-	pp_ask_doing(call);
+	announce(g, call);
 	g->start = pp_clock_monotonic();
 	errno = 0;
 	return a;

@@ -5,8 +5,10 @@
  *
  *   list-blocks list-crashes no-devices open-eacces open-blocks
  *   reg-enomem dmabuf-<errno> dmabuf-blocks dmabuf-succeeds stale-errno
+ *   two-devices gpu-dmabuf-<errno> gpu-peermem-<errno> gpu-blocks (the first device only)
  *
- * Without a word everything works, and a DMA-BUF descriptor of -1 is refused with EBADF.
+ * Without a word everything works, and a DMA-BUF descriptor of -1 is refused with EBADF. What has
+ * 64 KiB is a GPU's.
  */
 #include <infiniband/verbs.h>
 
@@ -22,9 +24,27 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static struct ibv_device device = {.name = "fake_0", .dev_name = "uverbs7"};
-static struct ibv_context context = {.device = &device};
-static struct ibv_pd pd = {.context = &context};
+enum { GPU_BYTES = 65536 };
+
+static struct ibv_device devices[] = {{.name = "fake_0", .dev_name = "uverbs7"},
+				      {.name = "fake_1", .dev_name = "uverbs8"}};
+static struct ibv_context contexts[] = {{.device = &devices[0]}, {.device = &devices[1]}};
+static struct ibv_pd pds[] = {{.context = &contexts[0]}, {.context = &contexts[1]}};
+
+/* The number behind a word like "dmabuf-95"; 0 none. */
+static int number(const char *text)
+{
+	int n = 0;
+
+	for (; text && *text >= '0' && *text <= '9'; text++)
+		n = n * 10 + (*text - '0');
+	return n;
+}
+
+static bool is_pd(const struct ibv_pd *p)
+{
+	return p == &pds[0] || p == &pds[1];
+}
 
 static const char *behaviour(const char *word)
 {
@@ -45,7 +65,7 @@ static void block(void)
 
 EXPORT struct ibv_device **ibv_get_device_list(int *n)
 {
-	struct ibv_device **list = calloc(2, sizeof(*list));
+	struct ibv_device **list = calloc(3, sizeof(*list));
 
 	if (behaviour("list-blocks"))
 		block();
@@ -55,8 +75,10 @@ EXPORT struct ibv_device **ibv_get_device_list(int *n)
 		(void)raise(SIGSEGV);
 	}
 	if (list && !behaviour("no-devices"))
-		list[0] = &device;
-	*n = list && list[0];
+		list[0] = &devices[0];
+	if (list && list[0] && behaviour("two-devices"))
+		list[1] = &devices[1];
+	*n = !list || !list[0] ? 0 : list[1] ? 2 : 1;
 	return list;
 }
 
@@ -72,19 +94,18 @@ EXPORT const char *ibv_get_device_name(struct ibv_device *d)
 
 EXPORT struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
-	(void)d;
 	if (behaviour("open-blocks"))
 		block();
 	if (behaviour("open-eacces")) {
 		errno = EACCES;
 		return NULL;
 	}
-	return &context;
+	return &contexts[d - devices];
 }
 
 EXPORT int ibv_close_device(struct ibv_context *c)
 {
-	return c == &context ? 0 : EINVAL;
+	return c == &contexts[0] || c == &contexts[1] ? 0 : EINVAL;
 }
 
 EXPORT int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *attr)
@@ -116,22 +137,25 @@ EXPORT int ibv_query_port(struct ibv_context *c, uint8_t port, struct _compat_ib
 
 EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 {
-	(void)c;
 	if (behaviour("stale-errno"))
 		errno = EBADF;
-	return &pd;
+	return &pds[c - contexts];
 }
 
 EXPORT int ibv_dealloc_pd(struct ibv_pd *p)
 {
-	return p == &pd ? 0 : EINVAL;
+	return is_pd(p) ? 0 : EINVAL;
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *p, void *addr, size_t len, int access)
 {
 	struct ibv_mr *mr;
 
-	if (behaviour("reg-enomem") || p != &pd || !addr || !len ||
+	if (len == GPU_BYTES && number(behaviour("gpu-peermem-"))) {
+		errno = number(behaviour("gpu-peermem-"));
+		return NULL;
+	}
+	if (behaviour("reg-enomem") || !is_pd(p) || !addr || !len ||
 	    access != IBV_ACCESS_LOCAL_WRITE) {
 		errno = ENOMEM;
 		return NULL;
@@ -272,26 +296,36 @@ EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 }
 
 #ifdef FAKE_DMABUF
+static struct ibv_mr *reg_gpu(const struct ibv_pd *p, uint64_t offset, size_t len, uint64_t iova,
+			      int fd)
+{
+	while (behaviour("gpu-blocks") && p == &pds[0])
+		block();
+	errno = number(behaviour("gpu-dmabuf-"));
+	if (!errno && (len != GPU_BYTES || (offset ^ iova) & 4095))
+		errno = EINVAL;
+	if (!errno && lseek(fd, 0, SEEK_END) < (off_t)(offset + len))
+		errno = EINVAL;
+	return errno ? NULL : calloc(1, sizeof(struct ibv_mr));
+}
+
 EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *p, uint64_t offset, size_t len,
 					uint64_t iova, int fd, int access)
 {
-	const char *number = behaviour("dmabuf-");
-	int code = number ? (int)strspn(number, "0123456789") : 0;
-
 	if (behaviour("dmabuf-blocks"))
 		block();
 	if (behaviour("dmabuf-succeeds"))
 		return calloc(1, sizeof(struct ibv_mr));
 	if (behaviour("stale-errno"))
 		return NULL; /* fails and leaves errno alone */
+	if (fd >= 0 && access == IBV_ACCESS_LOCAL_WRITE)
+		return reg_gpu(p, offset, len, iova, fd);
 	errno = EBADF;
-	if (p != &pd || offset || iova || fd != -1 || len != (size_t)sysconf(_SC_PAGESIZE) ||
+	if (!is_pd(p) || offset || iova || fd != -1 || len != (size_t)sysconf(_SC_PAGESIZE) ||
 	    access != IBV_ACCESS_LOCAL_WRITE)
 		errno = EDOM; /* not the probe that was agreed */
-	else if (code) {
-		for (errno = 0; code; code--)
-			errno = errno * 10 + (*number++ - '0');
-	}
+	else if (number(behaviour("dmabuf-")))
+		errno = number(behaviour("dmabuf-"));
 	return NULL;
 }
 #endif

@@ -421,6 +421,34 @@ static void test_probe_raises(void **state)
 	machine_done(&m);
 }
 
+/* What was done is possible, whatever other facts say; what could be done in no way is not. */
+static void test_probe_of_pairs(void **state)
+{
+	struct machine m;
+	struct verdicts v;
+
+	(void)state;
+	machine_good(&m);
+	machine_set(&m, "0000:02:00.0 hca.probe.dmabuf", "no");
+	assert_int_equal(judge(&m).prerequisites, PP_FAIL);
+	machine_set(&m, "0000:01:00.0/0000:02:00.0 pair.probe.dmabuf", "yes");
+	assert_int_not_equal(judge(&m).prerequisites, PP_FAIL);
+	machine_done(&m);
+	machine_good(&m);
+	machine_set(&m, "0000:01:00.0/0000:02:00.0 pair.probe.dmabuf", "no");
+	v = judge(&m);
+	assert_int_equal(v.prerequisites, PP_DEGRADED);
+	needs(v.claim,
+	      "the probe of rail 0000:01:00.0/0000:02:00.0 was refused GPU memory by DMA-BUF");
+	machine_set(&m, "0000:01:00.0/0000:02:00.0 pair.probe.peermem", "no");
+	v = judge(&m);
+	assert_int_equal(v.prerequisites, PP_FAIL);
+	needs(v.claim, "could register GPU memory in no way");
+	machine_set(&m, "0000:01:00.0/0000:02:00.0 pair.probe.dmabuf", "yes");
+	assert_int_equal(judge(&m).prerequisites, PP_PASS);
+	machine_done(&m);
+}
+
 /* A refused probe overrules what a version promises, on a rail; beside the rails it judges nothing.
  */
 static void test_probe_refused(void **state)
@@ -560,6 +588,7 @@ int main(void)
 		cmocka_unit_test(test_peermem_way),
 		cmocka_unit_test(test_probe_raises),
 		cmocka_unit_test(test_probe_refused),
+		cmocka_unit_test(test_probe_of_pairs),
 		cmocka_unit_test(test_words_of_what_is_there),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_prerequisites_named),

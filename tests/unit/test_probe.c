@@ -17,7 +17,7 @@
 
 #include "node/ask_verbs.h"
 #include "node/node.h"
-#include "rdma/probe.h"
+#include "mem/probe.h"
 #include "rdma/users.h"
 
 static struct pp_node node;
@@ -201,29 +201,141 @@ static void test_busy(void **state)
 	(void)rmdir(dir);
 }
 
-/* GPU memory is not registered by this version, and it says so; a bare function is not probed. */
+static struct pp_object *add_gpu(const char *bdf, int64_t processes)
+{
+	struct pp_object *gpu = pp_object_add(&node.facts, PP_GPU, bdf);
+
+	if (processes >= 0)
+		pp_fact_int(&node.facts, gpu, PP_F_GPU_PROCESSES, processes, NULL);
+	return gpu;
+}
+
+static void fake_cuda(const char *cuda, const char *fails)
+{
+	assert_int_equal(setenv("PP_FAKE_CUDA", cuda, 1), 0);
+	assert_int_equal(setenv("PP_FAKE_CUDA_FAIL", fails, 1), 0);
+}
+
+/* A bare function is not probed, one that another's bond serves is no row. */
 static void test_rows(void **state)
 {
 	struct pp_object *bare, *slave;
 	struct pp_probe *p;
 
 	(void)state;
-	pp_object_add(&node.facts, PP_GPU, "0000:18:00.0");
+	add_gpu("0000:3b:00.0", 0);
 	bare = pp_object_add(&node.facts, PP_HCA, "0000:5b:00.0");
 	pp_fact_bool(&node.facts, bare, PP_F_HCA_HAS_DEVICE, false, NULL);
 	slave = pp_object_add(&node.facts, PP_HCA, "0000:3b:00.1");
 	pp_fact_bool(&node.facts, slave, PP_F_HCA_HAS_DEVICE, false, NULL);
 	pp_fact_str(&node.facts, slave, PP_F_HCA_BOND_DEVICE, hca->id, NULL);
+	fake_cuda("", "");
 	p = probe("", true);
 	assert_int_equal(p->n, 8);
 	assert_int_equal(p->row[2].method, PP_PROBE_GPU_DMABUF);
-	assert_string_equal(p->row[2].gpu, "0000:18:00.0");
-	assert_int_equal(p->row[2].verdict, PP_UNKNOWN);
-	assert_string_equal(p->row[2].note, "needs GPU memory registration, not in this version");
+	assert_string_equal(p->row[2].gpu, "0000:3b:00.0");
+	assert_int_equal(p->row[2].verdict, PP_PASS);
+	assert_string_equal(p->row[2].note, "64 KiB of GPU memory registered and deregistered");
+	assert_int_equal(p->row[3].method, PP_PROBE_GPU_PEERMEM);
+	assert_int_equal(p->row[3].verdict, PP_PASS);
 	assert_string_equal(p->row[4].hca, "0000:5b:00.0");
 	assert_int_equal(p->row[4].verdict, PP_UNKNOWN);
 	assert_string_equal(p->row[4].note, "no RDMA device on this function");
+	assert_string_equal(p->row[7].note, "no RDMA device on this function");
 	pp_probe_free(p);
+}
+
+/* What each way of a GPU's memory comes to, and who is to blame. */
+static void test_gpu_refusals(void **state)
+{
+	static const struct {
+		const char *verbs, *cuda, *fails;
+		enum pp_verdict dmabuf, peermem;
+		int error; /* of dmabuf */
+		const char *word;
+	} rows[] = {
+		{"gpu-dmabuf-95", "", "", PP_FAIL, PP_PASS, EOPNOTSUPP, "provider library"},
+		{"gpu-dmabuf-524", "", "", PP_FAIL, PP_PASS, 524, "ENOTSUPP (524)"},
+		{"gpu-dmabuf-12,gpu-peermem-14", "", "", PP_FAIL, PP_FAIL, ENOMEM, "ENOMEM (12)"},
+		{"gpu-peermem-14", "", "", PP_PASS, PP_FAIL, 0, ""},
+		{"", "proprietary", "", PP_FAIL, PP_PASS, EOPNOTSUPP, "open kernel modules"},
+		/* no memory: nothing is known of any way */
+		{"", "exclusive", "", PP_UNKNOWN, PP_UNKNOWN, 0, "EXCLUSIVE_PROCESS"},
+		{"", "", "cuMemAlloc_v2=2", PP_UNKNOWN, PP_UNKNOWN, 0, "no 0 MiB left"},
+	};
+
+	(void)state;
+	add_gpu("0000:3b:00.0", 0);
+	for (size_t i = 0; i < PP_ARRAY_LEN(rows); i++) {
+		struct pp_probe *p;
+
+		fake_cuda(rows[i].cuda, rows[i].fails);
+		p = probe(rows[i].verbs, true);
+		assert_int_equal(p->row[2].verdict, rows[i].dmabuf);
+		assert_int_equal(p->row[2].error, rows[i].error);
+		assert_int_equal(p->row[3].verdict, rows[i].peermem);
+		if (!strstr(p->row[2].note, rows[i].word))
+			fail_msg("'%s' does not say '%s'", p->row[2].note, rows[i].word);
+		pp_probe_free(p);
+	}
+	fake_cuda("", "");
+}
+
+/* A GPU that others compute on, or of which that is not known, is left alone. */
+static void test_gpu_busy(void **state)
+{
+	struct pp_probe *p;
+
+	(void)state;
+	add_gpu("0000:3b:00.0", 2);
+	add_gpu("0000:9a:00.0", -1);
+	fake_cuda("", "");
+	p = probe("", true);
+	assert_int_equal(p->busy_gpus, 1);
+	assert_int_equal(p->row[2].verdict, PP_PASS);
+	assert_int_equal(p->row[4].verdict, PP_PASS);
+	pp_probe_free(p);
+	/* The hca's users are known where this process may see all: only then are GPUs looked at.
+	 */
+	p = probe("", false);
+	if (p->users_known) {
+		assert_string_equal(p->row[2].note,
+				    "not probed: 2 processes compute on it (--busy-ok probes it)");
+		assert_non_null(strstr(p->row[4].note, "whether others compute on it"));
+	}
+	assert_int_equal(p->row[2].verdict, PP_UNKNOWN);
+	assert_int_equal(p->row[4].verdict, PP_UNKNOWN);
+	pp_probe_free(p);
+}
+
+/* An hca whose driver does not answer costs its own pairs. */
+static void test_gpu_stuck(void **state)
+{
+	struct pp_object *second = pp_object_add(&node.facts, PP_HCA, "0000:5b:00.0");
+	struct pp_probe *p;
+
+	(void)state;
+	add_gpu("0000:3b:00.0", 0);
+	pp_fact_str(&node.facts, second, PP_F_HCA_NAME, "fake_1", NULL);
+	pp_fact_bool(&node.facts, second, PP_F_HCA_HAS_DEVICE, true, NULL);
+	fake_cuda("", "");
+	p = probe("two-devices,gpu-blocks", true);
+	assert_int_equal(p->n, 8);
+	for (int i = 2; i < 4; i++) {
+		assert_int_equal(p->row[i].verdict, PP_UNKNOWN);
+		assert_string_equal(p->row[i].note,
+				    "ibv_reg_dmabuf_mr (fake_0) did not return in 400 ms");
+	}
+	assert_string_equal(p->row[6].name, "fake_1");
+	assert_int_equal(p->row[6].verdict, PP_PASS);
+	assert_int_equal(p->row[7].verdict, PP_PASS);
+	pp_probe_free(p);
+	fake_cuda("block", "");
+	p = probe("two-devices", true);
+	assert_string_equal(p->row[2].note, "cuInit did not return in 400 ms");
+	assert_string_equal(p->row[7].note, "cuInit did not return in 400 ms");
+	pp_probe_free(p);
+	fake_cuda("", "");
 }
 
 /* Every call is in the record, and the record replays to the same rows without the library. */
@@ -242,7 +354,15 @@ static void test_replay(void **state)
 	(void)state;
 	assert_int_equal(pp_record_new((size_t)1 << 20, &record), 0);
 	pp_source_set_record(live, record);
-	a = probe("", true);
+	add_gpu("0000:3b:00.0", 0);
+	fake_cuda("", "");
+	a = probe("gpu-peermem-14", true);
+	assert_int_equal(a->row[2].verdict, PP_PASS);
+	assert_int_equal(a->row[3].verdict, PP_FAIL);
+	e = pp_record_answer(record, "probe-gpu-0000-3b-00-0");
+	assert_non_null(e);
+	assert_non_null(strstr(e->content, "DMA_BUF_FD, flags 0"));
+	assert_non_null(strstr(e->content, "EFAULT"));
 	e = pp_record_answer(record, "probe-dmabuf-0000-3b-00-0");
 	assert_non_null(e);
 	at = e->content;
@@ -342,6 +462,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stuck_and_crashed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gpu_refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gpu_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gpu_stuck, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_replay, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_library, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_devices, setup, teardown),

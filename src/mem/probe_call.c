@@ -3,7 +3,7 @@
  * errno is cleared before every verb: several of them leave it alone when they fail in the
  * library, and a stale value would be taken for an answer of the driver.
  */
-#include "rdma/probe_call.h"
+#include "mem/probe_call.h"
 
 #include <errno.h>
 #include <stdio.h>

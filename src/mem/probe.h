@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `check --probe`: does memory really register on each hca? One host page, and a DMA-BUF
- * descriptor that does not exist (-1), whose refusal tells how far the call got.
+ * `check --probe`: does memory really register on each hca? One host page, a DMA-BUF descriptor
+ * that does not exist (-1), whose refusal tells how far the call got, and 64 KiB of each GPU by
+ * DMA-BUF and by peermem.
  *
- * Each hca is probed in a helper process with a deadline; every verb, its arguments, errno and
- * time are in the answer "probe-<bdf>", so that a recording replays the probe. An hca that another
- * process has open is refused unless @busy_ok.
+ * Each hca, and then each GPU with all hcas, is probed in a helper process with a deadline; every
+ * call, its arguments, what it came to and its time are in the answers "probe-<method>-<bdf>", so
+ * that a recording replays the probe. An hca that another process has open, and a GPU that another
+ * one computes on, is refused unless @busy_ok.
  *
  * A row's verdict is about its way of registering only: `fail` says that this way is not
  * available, not that the node is bad.
  */
-#ifndef PP_RDMA_PROBE_H
-#define PP_RDMA_PROBE_H
+#ifndef PP_MEM_PROBE_H
+#define PP_MEM_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,8 +32,8 @@ struct pp_probe_options {
 enum pp_probe_method {
 	PP_PROBE_HOST,	      /* ibv_reg_mr of one host page */
 	PP_PROBE_DMABUF_FD,   /* ibv_reg_dmabuf_mr with descriptor -1: EBADF = supported */
-	PP_PROBE_GPU_DMABUF,  /* GPU memory by DMA-BUF: unknown in this version */
-	PP_PROBE_GPU_PEERMEM, /* GPU memory by peermem: unknown in this version */
+	PP_PROBE_GPU_DMABUF,  /* GPU memory by a descriptor of CUDA's */
+	PP_PROBE_GPU_PEERMEM, /* ibv_reg_mr of GPU memory */
 };
 
 struct pp_probe_result {
@@ -40,7 +42,7 @@ struct pp_probe_result {
 	char gpu[32];  /* BDF for the GPU methods, else "" */
 	enum pp_probe_method method;
 	enum pp_verdict verdict;
-	int error;	/* errno of the deciding call, positive; 0 none */
+	int error;	/* errno of the deciding call, positive, 0 none; of CUDA's the like */
 	pp_ns took;	/* of the deciding call */
 	char note[256]; /* what the verdict means, or why it is unknown */
 };
@@ -48,9 +50,10 @@ struct pp_probe_result {
 struct pp_probe {
 	struct pp_probe_result *row; /* owned */
 	size_t n;
-	unsigned int busy;    /* hcas that another process has open */
-	bool users_known;     /* every process's descriptors could be read */
-	char users_note[256]; /* who, or what could not be read; "" when nobody */
+	unsigned int busy;	/* hcas that another process has open */
+	unsigned int busy_gpus; /* GPUs that another process computes on */
+	bool users_known;	/* every process's descriptors could be read */
+	char users_note[256];	/* who, or what could not be read; "" when nobody */
 };
 
 /*

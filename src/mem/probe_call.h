@@ -3,11 +3,11 @@
  * The helper's side of a probe: opens one device, registers in one way, undoes everything, and
  * reports each verb that was called.
  */
-#ifndef PP_RDMA_PROBE_CALL_H
-#define PP_RDMA_PROBE_CALL_H
+#ifndef PP_MEM_PROBE_CALL_H
+#define PP_MEM_PROBE_CALL_H
 
 #include "node/ask.h"
-#include "rdma/probe.h"
+#include "mem/probe.h"
 
 struct pp_probe_call {
 	const char *device; /* name as libibverbs knows it */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One question per hca and method, so that a call that blocks costs its own row only; after an
- * hca's first unanswered question its second is not asked. BUDGET bounds all of them.
+ * hca's first unanswered question no other of it is asked. One question per GPU, whose context
+ * takes longest, with all hcas that answered. BUDGET bounds all of them.
  */
-#include "rdma/probe.h"
+#include "mem/probe.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,15 +14,14 @@
 
 #include "base/parse.h"
 #include "node/node.h"
-#include "rdma/probe_call.h"
+#include "mem/probe_call.h"
+#include "mem/probe_pairs.h"
 #include "rdma/users.h"
 #include "base/banned.h"
 
 enum { MAX_ROWS = 1 << 16 };
 
 static const pp_ns BUDGET = 60 * PP_SECOND;
-
-static const char NO_GPU_PROBE[] = "needs GPU memory registration, not in this version";
 
 static const char *const methods[] = {
 	[PP_PROBE_HOST] = "host",
@@ -36,6 +36,7 @@ struct run {
 	struct pp_answer users;
 	struct pp_probe *probe;
 	pp_ns end;
+	size_t n_hcas; /* that have rows */
 };
 
 const char *pp_probe_method_name(enum pp_probe_method method)
@@ -231,13 +232,15 @@ static void probe_hca(struct run *run, const struct pp_object *hca)
 	char why[sizeof(host->note)];
 	const struct pp_object *gpu = NULL;
 	struct pp_probe_result *row;
+	bool may = may_probe(run, hca, why, sizeof(why));
 
-	if (!may_probe(run, hca, why, sizeof(why))) {
+	if (!may) {
 		memcpy(host->note, why, sizeof(why));
 		memcpy(dmabuf->note, why, sizeof(why));
 	} else if (ask(run, host)) {
-		(void)snprintf(dmabuf->note, sizeof(dmabuf->note),
-			       "not asked: the host page was not answered");
+		(void)snprintf(why, sizeof(why), "not asked: the host page was not answered");
+		memcpy(dmabuf->note, why, sizeof(why));
+		may = false;
 	} else {
 		(void)ask(run, dmabuf);
 	}
@@ -245,9 +248,61 @@ static void probe_hca(struct run *run, const struct pp_object *hca)
 		for (int m = PP_PROBE_GPU_DMABUF; m <= PP_PROBE_GPU_PEERMEM; m++) {
 			row = add(run, hca, (enum pp_probe_method)m);
 			(void)snprintf(row->gpu, sizeof(row->gpu), "%s", gpu->id);
-			(void)snprintf(row->note, sizeof(row->note), "%s", NO_GPU_PROBE);
+			if (!may)
+				memcpy(row->note, why, sizeof(why));
 		}
 	}
+	run->n_hcas++;
+}
+
+/* Is the GPU free to be probed? If not, the reason. */
+static bool may_probe_gpu(struct run *run, const struct pp_object *gpu, char *why, size_t size)
+{
+	const struct pp_fact *processes = pp_fact_get(gpu, PP_F_GPU_PROCESSES);
+
+	if (processes && processes->known && processes->i64 > 0) {
+		run->probe->busy_gpus++;
+		(void)snprintf(why, size,
+			       "not probed: %lld processes compute on it (--busy-ok probes it)",
+			       (long long)processes->i64);
+		return run->options->busy_ok;
+	}
+	if ((!processes || !processes->known) && !run->options->busy_ok) {
+		(void)snprintf(why, size,
+			       "not probed: whether others compute on it is not known (--busy-ok "
+			       "probes it)");
+		return false;
+	}
+	return true;
+}
+
+/* The rows of one GPU: those that have no note yet are asked for. */
+static void probe_gpu(struct run *run, const struct pp_object *gpu)
+{
+	struct pp_probe_pairs pairs = {.gpu = gpu->id,
+				       .source = run->node->src,
+				       .deadline = run->options->deadline ? run->options->deadline
+									  : 5 * PP_SECOND,
+				       .end = run->end};
+	char why[sizeof(run->probe->row->note)] = "";
+	bool may = may_probe_gpu(run, gpu, why, sizeof(why));
+
+	pairs.row = calloc(run->n_hcas ? 2 * run->n_hcas : 1, sizeof(*pairs.row));
+	for (size_t i = 0; i < run->probe->n; i++) {
+		struct pp_probe_result *row = &run->probe->row[i];
+
+		if (strcmp(row->gpu, gpu->id) != 0 || row->note[0])
+			continue;
+		if (!may)
+			memcpy(row->note, why, sizeof(why));
+		else if (!pairs.row)
+			(void)snprintf(row->note, sizeof(row->note), "not asked: out of memory");
+		else
+			pairs.row[pairs.n++] = row;
+	}
+	if (pairs.n)
+		pp_probe_pairs_ask(&pairs);
+	free(pairs.row);
 }
 
 int pp_probe_run(struct pp_node *n, const struct pp_probe_options *options, struct pp_probe **ret,
@@ -255,7 +310,7 @@ int pp_probe_run(struct pp_node *n, const struct pp_probe_options *options, stru
 {
 	size_t hcas = n->facts.count[PP_HCA], each = 2 + 2 * (size_t)n->facts.count[PP_GPU], rows;
 	struct run run = {.node = n, .options = options, .end = pp_clock_monotonic() + BUDGET};
-	const struct pp_object *hca = NULL;
+	const struct pp_object *hca = NULL, *gpu = NULL;
 
 	if (__builtin_mul_overflow(hcas, each, &rows) || rows > MAX_ROWS)
 		return pp_error_set(err, -EFBIG, "%zu hcas and %u GPUs are too many to probe", hcas,
@@ -272,6 +327,8 @@ int pp_probe_run(struct pp_node *n, const struct pp_probe_options *options, stru
 	while ((hca = pp_object_next(&n->facts, PP_HCA, hca)))
 		if (!needs_no_device(hca))
 			probe_hca(&run, hca);
+	while (run.n_hcas && (gpu = pp_object_next(&n->facts, PP_GPU, gpu)))
+		probe_gpu(&run, gpu);
 	pp_answer_done(&run.users);
 	*ret = run.probe;
 	return 0;
