@@ -108,7 +108,7 @@ static bool receive_hand(struct pp_keeper *k)
 	memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
 	c = pp_channel_new(fd, PP_CHANNEL_OPEN);
 	if (c)
-		start(k, c, request.kind, request.number);
+		start(k, c, (enum pp_keeper_kind)request.kind, request.number);
 	return true;
 }
 

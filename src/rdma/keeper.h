@@ -24,7 +24,7 @@ enum pp_keeper_kind { PP_KEEPER_AGENT, PP_KEEPER_RECORD };
 /* What passes by @hand together with the descriptor. */
 struct pp_keeper_request {
 	uint64_t number;
-	enum pp_keeper_kind kind;
+	uint64_t kind; /* enum pp_keeper_kind; as wide, so that there is no gap */
 };
 
 struct pp_keeper {
