@@ -152,12 +152,10 @@ int pp_hostlist_expand(const char *text, bool (*each)(void *arg, const char *nam
 
 	while (!r && *text && !w.enough) {
 		end = name_end(text);
-		if (end == text)
-			return bad(&w, "an empty name");
-		r = rest(&w, 0, text, end, 0);
+		/* "a,,b" is a and b. */
+		if (end != text)
+			r = rest(&w, 0, text, end, 0);
 		text = *end ? end + 1 : end;
-		if (!r && *end && !*text)
-			return bad(&w, "an empty name");
 	}
-	return r;
+	return !r && !w.told ? bad(&w, "no name") : r;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slurm's compressed lists of hosts: "a[1-3,07-09]-x,b". Pure; what 'scontrol show hostnames'
- * prints for the list, in its order.
+ * Slurm's compressed lists of hosts: "a[1-3,07-09],b". Pure; gives what 'scontrol show hostnames'
+ * of Slurm 22.05 prints, in its order for up to two brackets in a name. A name may also go on
+ * behind its last bracket ("a[1-2]-x"), which that version refuses. What it lets pass as it is,
+ * brackets that do not pair and blanks, is refused here.
  */
 #ifndef PP_RDMA_HOSTLIST_H
 #define PP_RDMA_HOSTLIST_H

@@ -83,8 +83,9 @@ static int number(getter *get, const char *name, unsigned int *ret, struct pp_er
 }
 
 /*
- * A step of Slurm, not the shell of an allocation: salloc sets the job's variables without those
- * of a step, and a batch script runs as a step of its own, one task whose list is the whole job's.
+ * A step of Slurm, not the shell of an allocation: 'salloc' sets the job's variables only, and a
+ * batch script has SLURM_PROCID 0 and the job's number of tasks, but is one process (seen with
+ * Slurm 22.05).
  */
 static bool is_step(getter *get)
 {
@@ -93,15 +94,29 @@ static bool is_step(getter *get)
 	return step && value(get, "SLURM_STEP_NODELIST") && value(get, "SLURM_STEP_NUM_TASKS");
 }
 
+static bool is_equal(getter *get, const char *a, const char *b)
+{
+	const char *x = value(get, a), *y = value(get, b);
+
+	return x && y && strcmp(x, y) == 0;
+}
+
+/* Slurm speaks PMI as well ('srun --mpi=pmi2'); its own variables tell more. */
+static bool is_slurms_pmi(getter *get)
+{
+	return is_step(get) && is_equal(get, "PMI_RANK", "SLURM_PROCID") &&
+	       is_equal(get, "PMI_SIZE", "SLURM_STEP_NUM_TASKS");
+}
+
 static const struct launcher *which(getter *get)
 {
 	for (unsigned int i = 0; i < PP_ARRAY_LEN(launchers); i++) {
 		const struct launcher *l = &launchers[i];
 
-		if (!value(get, l->rank))
+		if (!value(get, l->rank) || (strcmp(l->by, "Slurm") == 0 && !is_step(get)) ||
+		    (strcmp(l->by, "PMI") == 0 && is_slurms_pmi(get)))
 			continue;
-		if (strcmp(l->by, "Slurm") != 0 || is_step(get))
-			return l;
+		return l;
 	}
 	return NULL;
 }
@@ -221,7 +236,7 @@ static int coordinator(getter *get, const struct launcher *l, struct pp_launch *
 		ret->coordinator_by = own;
 		return 0;
 	}
-	if (ret->size == 1 || ret->local_size == ret->size) {
+	if (ret->local_size == ret->size) {
 		(void)snprintf(ret->coordinator, sizeof(ret->coordinator), "127.0.0.1");
 		return 0;
 	}
@@ -264,6 +279,10 @@ int pp_launch_read(getter *get, struct pp_launch *ret, struct pp_error *err)
 		r = agree(get, "SLURM_PROCID", "PMIX_RANK", err);
 	if (!r)
 		r = numbers(get, l, &found, err);
+	if (!r && found.size == 1) {
+		*ret = (struct pp_launch){0};
+		return 0;
+	}
 	if (!r)
 		r = coordinator(get, l, &found, err);
 	if (r)

@@ -28,7 +28,7 @@ struct pp_launch {
 /* How many ports rank 0 may choose from: another run may have the first. */
 enum { PP_LAUNCH_PORTS = 4 };
 
-/* @get as getenv(3). 0 also when nothing launched it. -EINVAL. */
+/* @get as getenv(3). 0 also when nothing launched it, or it alone. -EINVAL. */
 int pp_launch_read(const char *(*get)(const char *name), struct pp_launch *ret,
 		   struct pp_error *err);
 
