@@ -67,13 +67,13 @@ void ends_verify(struct end *e, uint32_t size, unsigned int seed, unsigned int s
 
 /* ── what the ends tell each other ── */
 
-static void tell(const struct end *e, const void *bytes, size_t len)
+void ends_tell(const struct end *e, const void *bytes, size_t len)
 {
 	if (write(e->wire, bytes, len) != (ssize_t)len)
 		ends_fault(e, "the other end is gone: %s", strerror(errno));
 }
 
-static size_t hear(const struct end *e, void *bytes, size_t size)
+size_t ends_hear(const struct end *e, void *bytes, size_t size)
 {
 	ssize_t n = read(e->wire, bytes, size);
 
@@ -86,8 +86,8 @@ void ends_meet(const struct end *e)
 {
 	char c = 'm';
 
-	tell(e, &c, 1);
-	(void)hear(e, &c, 1);
+	ends_tell(e, &c, 1);
+	(void)ends_hear(e, &c, 1);
 }
 
 static void say_address(struct end *e)
@@ -107,7 +107,7 @@ static void say_address(struct end *e)
 	}
 	pp_json_end_array(&j);
 	pp_json_end_object(&j);
-	tell(e, b.data, b.len);
+	ends_tell(e, b.data, b.len);
 	pp_buf_done(&b);
 }
 
@@ -124,23 +124,61 @@ static void place_slots(struct end *e, uint64_t memory, uint32_t rkey)
 	}
 }
 
-void ends_connect(struct end *e)
+/* The first listens. */
+static void connect_by_cm(struct end *e)
 {
-	char text[MESSAGE];
+	struct pp_cm_options o = {.nonce = 0x1234567890abcdef,
+				  .deadline = pp_clock_monotonic() + 20 * PP_SECOND};
+	char address[PP_CM_ADDRESS];
+	struct pp_error err;
+	uint16_t port = 0;
+	int r;
+
+	if (pp_cm_address(&e->endpoint, address, &err))
+		ends_fault(e, "%s", err.text);
+	o.address = address;
+	if (e->first) {
+		r = pp_cm_listen(&e->endpoint, &o, &e->connections, &port, &err);
+		if (r)
+			ends_fault(e, "%s", err.text);
+		ends_tell(e, &port, sizeof(port));
+		r = pp_cm_accept(e->connections, &err);
+	} else {
+		(void)ends_hear(e, &port, sizeof(port));
+		o.port = port;
+		r = pp_cm_connect(&e->endpoint, &o, &e->connections, &err);
+	}
+	if (r)
+		ends_fault(e, "%s", err.text);
+}
+
+static void connect_by_addresses(struct end *e, const json_t *addresses)
+{
 	struct pp_address peer;
 	struct pp_error err;
-	json_t *said, *each;
+	json_t *each;
 	size_t q;
 
-	say_address(e);
-	said = json_loadb(text, hear(e, text, sizeof(text)), 0, NULL);
-	ends_check(e, said != NULL);
-	json_array_foreach(json_object_get(said, "addresses"), q, each)
+	json_array_foreach(addresses, q, each)
 	{
 		if (pp_address_parse(each, &peer, &err) ||
 		    pp_endpoint_connect(&e->endpoint, (unsigned int)q, &peer, &err))
 			ends_fault(e, "%s", err.text);
 	}
+}
+
+void ends_connect(struct end *e)
+{
+	char text[MESSAGE];
+	json_t *said;
+
+	say_address(e);
+	said = json_loadb(text, ends_hear(e, text, sizeof(text)), 0, NULL);
+	ends_check(e, said != NULL);
+	if (e->by_cm)
+		connect_by_cm(e);
+	else
+		connect_by_addresses(e, json_object_get(said, "addresses"));
 	place_slots(e, (uint64_t)json_integer_value(json_object_get(said, "memory")),
 		    (uint32_t)json_integer_value(json_object_get(said, "rkey")));
 	json_decref(said);
@@ -170,6 +208,7 @@ void ends_reset(struct end *e)
 	struct pp_error err;
 
 	ends_meet(e);
+	e->connections = pp_cm_free(e->connections);
 	for (unsigned int q = 0; q < e->endpoint.options.qps; q++)
 		if (pp_endpoint_reset(&e->endpoint, q, &err))
 			ends_fault(e, "%s", err.text);
@@ -179,6 +218,7 @@ void ends_reset(struct end *e)
 
 void ends_close(struct end *e)
 {
+	e->connections = pp_cm_free(e->connections);
 	ends_check(e, e->verbs.dereg_mr(e->mr) == 0);
 	pp_endpoint_close(&e->endpoint);
 	free(e->memory);

@@ -10,14 +10,17 @@
 #define PP_TESTS_SOFT_ENDS_H
 
 #include "bench/traffic.h"
+#include "rdma/cm.h"
 
 enum { ENDS_SLOTS = 7, ENDS_SLOT_MOST = 1 << 20, ENDS_GUARD = 64 };
 
 struct end {
 	int wire; /* to the other process */
 	bool first;
+	bool by_cm; /* connects by librdmacm */
 	const char *doing;
 	struct pp_verbs verbs;
+	struct pp_cm *connections;
 	struct pp_endpoint endpoint;
 	unsigned char *memory;
 	struct ibv_mr *mr;
@@ -35,6 +38,8 @@ void ends_connect(struct end *e);
 void ends_reset(struct end *e);
 void ends_close(struct end *e);
 void ends_meet(const struct end *e);
+void ends_tell(const struct end *e, const void *bytes, size_t len);
+size_t ends_hear(const struct end *e, void *bytes, size_t size);
 
 /* The pattern of @seed into `out`, zeros into `in`; guards everywhere. */
 void ends_fill(struct end *e, uint32_t size, unsigned int seed);

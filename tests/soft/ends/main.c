@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: ends DEVICE
+ * usage: ends DEVICE [cm]
  *
  * Every operation and measure in both directions, then what must fail: each case at both ends at
  * once, in the order of the table.
@@ -327,9 +327,49 @@ static void refusals(struct end *e, const char *device)
 	ends_check(e, pp_endpoint_open(&e->verbs, &o, &none, &err) == -EINVAL);
 }
 
-static int end_run(int wire, bool first, const char *device)
+/* What librdmacm's connections must refuse; the second end asks. */
+static void strangers(struct end *e, const char *device)
 {
-	struct end e = {.wire = wire, .first = first};
+	struct pp_endpoint_options o = {.device = device, .gid_index = -1};
+	struct pp_cm_options c = {.address = "192.0.2.1", /* of nobody */
+				  .deadline = pp_clock_monotonic() + 10 * PP_SECOND};
+	char address[PP_CM_ADDRESS];
+	struct pp_cm *connections;
+	struct pp_endpoint one;
+	struct pp_error err;
+	uint16_t port;
+
+	if (pp_endpoint_open(&e->verbs, &o, &one, &err) || pp_cm_address(&one, address, &err))
+		ends_fault(e, "%s", err.text);
+	ends_check(e, pp_cm_listen(&one, &c, &connections, &port, &err) < 0);
+	c.address = "no address";
+	ends_check(e, pp_cm_connect(&one, &c, &connections, &err) == -EINVAL);
+	c.address = address;
+	c.nonce = 7 + e->first;
+	if (e->first) {
+		c.deadline = pp_clock_monotonic() + PP_SECOND;
+		ends_check(e, pp_cm_listen(&one, &c, &connections, &port, &err) == 0);
+		ends_tell(e, &port, sizeof(port));
+		/* Of another run: turned away, and waited on. */
+		ends_check(e, pp_cm_accept(connections, &err) == -ETIMEDOUT);
+		pp_cm_free(connections);
+		ends_meet(e);
+	} else {
+		(void)ends_hear(e, &port, sizeof(port));
+		c.port = port;
+		if (pp_cm_connect(&one, &c, &connections, &err) != -EACCES)
+			ends_fault(e, "%s", err.text);
+		ends_meet(e);
+		if (pp_cm_connect(&one, &c, &connections, &err) != -ECONNREFUSED)
+			ends_fault(e, "%s", err.text);
+	}
+	pp_endpoint_close(&one);
+	ends_meet(e);
+}
+
+static int end_run(int wire, bool first, const char *device, bool by_cm)
+{
+	struct end e = {.wire = wire, .first = first, .by_cm = by_cm};
 	struct pp_error err;
 
 	(void)alarm(120);
@@ -337,6 +377,9 @@ static int end_run(int wire, bool first, const char *device)
 		ends_fault(&e, "%s", err.text);
 	works(&e, device);
 	refusals(&e, device);
+	e.doing = "strangers";
+	if (by_cm)
+		strangers(&e, device);
 	return 0;
 }
 
@@ -345,7 +388,7 @@ int main(int argc, char **argv)
 	int wires[2], status = 0, mine;
 	pid_t child;
 
-	if (argc != 2 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, wires))
+	if (argc < 2 || argc > 3 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, wires))
 		return 2;
 	(void)signal(SIGPIPE, SIG_IGN);
 	child = fork();
@@ -353,8 +396,8 @@ int main(int argc, char **argv)
 		return 2;
 	(void)close(wires[child != 0]);
 	if (!child)
-		_exit(end_run(wires[1], false, argv[1]));
-	mine = end_run(wires[0], true, argv[1]);
+		_exit(end_run(wires[1], false, argv[1], argc == 3));
+	mine = end_run(wires[0], true, argv[1], argc == 3);
 	(void)waitpid(child, &status, 0);
 	if (!mine && WIFEXITED(status) && !WEXITSTATUS(status))
 		(void)printf("both ends right\n");
