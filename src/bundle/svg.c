@@ -28,7 +28,7 @@ static size_t sequence(const unsigned char *p)
 	return p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe ? 0 : n;
 }
 
-static void escape(struct pp_svg *s, const char *text)
+void pp_svg_escape(struct pp_buf *out, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
@@ -37,22 +37,22 @@ static void escape(struct pp_svg *s, const char *text)
 
 		switch (*p) {
 		case '&':
-			pp_buf_str(s->out, "&amp;");
+			pp_buf_str(out, "&amp;");
 			break;
 		case '<':
-			pp_buf_str(s->out, "&lt;");
+			pp_buf_str(out, "&lt;");
 			break;
 		case '>':
-			pp_buf_str(s->out, "&gt;");
+			pp_buf_str(out, "&gt;");
 			break;
 		case '"':
-			pp_buf_str(s->out, "&quot;");
+			pp_buf_str(out, "&quot;");
 			break;
 		default:
 			if (n)
-				pp_buf_add(s->out, p, n);
+				pp_buf_add(out, p, n);
 			else
-				pp_buf_str(s->out, "\xef\xbf\xbd");
+				pp_buf_str(out, "\xef\xbf\xbd");
 		}
 		p += n ? n : 1;
 	}
@@ -67,9 +67,9 @@ void pp_svg_begin(struct pp_svg *s, int width, int height, const char *style, co
 		      "viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"title desc\">\n"
 		      "<title id=\"title\">",
 		      width, height, width, height);
-	escape(s, title);
+	pp_svg_escape(s->out, title);
 	pp_buf_str(s->out, "</title>\n<desc id=\"desc\">");
-	escape(s, description);
+	pp_svg_escape(s->out, description);
 	pp_buf_printf(s->out, "</desc>\n<style>%s</style>\n", style);
 	pp_buf_printf(s->out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", width,
 		      height);
@@ -110,14 +110,14 @@ void pp_svg_text(struct pp_svg *s, const char *class_name, int x, int y, const c
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	pp_buf_printf(s->out, "<text class=\"%s\" x=\"%d\" y=\"%d\">", class_name, x, y);
-	escape(s, text);
+	pp_svg_escape(s->out, text);
 	pp_buf_str(s->out, "</text>\n");
 }
 
 void pp_svg_group(struct pp_svg *s, const char *tip)
 {
 	pp_buf_str(s->out, "<g><title>");
-	escape(s, tip);
+	pp_svg_escape(s->out, tip);
 	pp_buf_str(s->out, "</title>\n");
 }
 

@@ -29,6 +29,9 @@ void pp_svg_elbow(struct pp_svg *s, const char *class_name, int x1, int y1, int 
 void pp_svg_text(struct pp_svg *s, const char *class_name, int x, int y, const char *fmt, ...)
 	PP_PRINTF(5, 6);
 
+/* Text as content or a quoted attribute of XML or HTML. */
+void pp_svg_escape(struct pp_buf *out, const char *text);
+
 /* A group with a tool tip: what a pointer resting on its shapes shows. */
 void pp_svg_group(struct pp_svg *s, const char *tip);
 void pp_svg_group_end(struct pp_svg *s);
