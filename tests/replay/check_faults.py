@@ -118,6 +118,37 @@ def words_of(program, top):
     need(plan.exists() and "redirect = no" not in plan.read_text(), "a plan from a flat guest says redirect")
 
 
+def probe_case(program, top, fault, want, *more):
+    args = ("check", "--probe", *more, "--replay", made(top, fault))
+    code, doc, err = shared.document(program, "peerpath.check/1", *args)
+    need(doc and doc["verdict"] == want and code == EXIT[want], f"{fault}: {code} {doc and doc['claim']} {err}")
+    _, text, _ = shared.run(program, *args)
+    return doc, text
+
+
+def probes(program, top):
+    """A recorded probe: its rows, what they make of the gate, and pairs that are alike in one line."""
+    doc, text = probe_case(program, top, "probed", "pass")
+    rows = doc["probe"]
+    need(len(rows) == 12 and all(r["verdict"] == "pass" for r in rows), f"probed: {rows}")
+    need(all(bool(r["gpu"]) == r["method"].startswith("gpu-") for r in rows), "rows and their GPUs")
+    need("pass: gpu-dmabuf, 4 pairs (the first 0000:" in text and "pass: gpu-peermem, 4 pairs" in text,
+         f"probed: {text}")
+    doc, text = probe_case(program, top, "probed-524", "degraded")
+    bad = [r for r in doc["probe"] if r["verdict"] == "fail"]
+    need(len(bad) == 2 and all(r["errno"] == 524 and r["method"] == "gpu-dmabuf" for r in bad), f"524: {bad}")
+    need("was refused GPU memory by DMA-BUF" in doc["claim"], f"524: {doc['claim']}")
+    need("fail: gpu-dmabuf, 2 pairs" in text and "errno 524" in text, f"524: {text}")
+    doc, _ = probe_case(program, top, "probed-no-way", "fail")
+    need("could register GPU memory in no way" in doc["claim"], f"no way: {doc['claim']}")
+    doc, text = probe_case(program, top, "probed,gpu-busy", "pass")
+    busy = [r for r in doc["probe"] if r["verdict"] == "unknown"]
+    need(len(busy) == 4 and all("3 processes compute on it" in r["note"] for r in busy), f"busy: {busy}")
+    need(doc["probe_busy_gpus"] == 1, "busy GPUs are counted")
+    doc, _ = probe_case(program, top, "probed,gpu-busy", "pass", "--busy-ok")
+    need(doc["busy_ok"] and all(r["verdict"] == "pass" for r in doc["probe"]), "--busy-ok")
+
+
 def rule_set(program, top):
     """A result says by which rules it was made: the digest is that of the files themselves."""
     rules = pathlib.Path(top) / "other.d"
@@ -200,6 +231,7 @@ def main():
         for fault in CASES:
             one_case(program, top, fault)
         words_of(program, top)
+        probes(program, top)
         rule_set(program, top)
         site_files(program, top)
         for fault in ("", "iommu-translated", "acs-unreadable"):
