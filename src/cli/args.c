@@ -30,6 +30,7 @@ struct pp_args {
 	size_t n_given;
 	char *const *operands; /* borrowed from argv */
 	size_t n_operands;
+	char *const *raw; /* verb and all behind it; NULL-terminated */
 };
 
 /* The verb's options, then the common ones. */
@@ -231,19 +232,30 @@ static int check_ignored(const struct pp_args *a)
 	return 0;
 }
 
+/* Letters stand together in one word: each may be an option. */
+static size_t most_given(int argc, char *const *argv)
+{
+	size_t n = 1;
+
+	for (int i = 1; i < argc; i++)
+		n += 1 + strlen(argv[i]);
+	return n;
+}
+
 int pp_args_parse(const struct pp_verb *verb, int argc, char **argv, struct pp_args **ret)
 {
 	struct pp_args *a = calloc(1, sizeof(*a));
 	int r = PP_EXIT_INTERNAL;
 
 	if (a)
-		a->given = calloc((size_t)argc + 1, sizeof(*a->given));
+		a->given = calloc(most_given(argc, argv), sizeof(*a->given));
 	if (!a || !a->given) {
 		(void)fprintf(stderr, "peerpath: out of memory\n");
 		pp_args_free(a);
 		return r;
 	}
 	a->verb = verb;
+	a->raw = argv;
 	r = parse_options(a, argc, argv);
 	if (!r && pp_args_has(a, "help")) {
 		pp_help_verb(verb);
@@ -320,4 +332,9 @@ bool pp_args_knows(const struct pp_args *a, const char *name)
 		if (!strcmp(o->name, name))
 			return true;
 	return false;
+}
+
+char *const *pp_args_raw(const struct pp_args *a)
+{
+	return a->raw;
 }

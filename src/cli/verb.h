@@ -57,6 +57,8 @@ const char *pp_args_nth(const struct pp_args *a, const char *name, size_t i);
 size_t pp_args_operands(const struct pp_args *a);
 const char *pp_args_operand(const struct pp_args *a, size_t i); /* NULL beyond the last */
 const char *pp_args_verb(const struct pp_args *a);		/* its name */
+/* The verb and all that was given, for a process of its own; argv-like, options first. */
+char *const *pp_args_raw(const struct pp_args *a);
 /* True if the verb (or every verb) has this option at all. */
 bool pp_args_knows(const struct pp_args *a, const char *name);
 
@@ -68,6 +70,7 @@ int pp_help_finish(void);
 
 /* The verbs; each in its own file. */
 int pp_cmd_show(const struct pp_args *args); /* bare peerpath */
+int pp_cmd_bench(const struct pp_args *args);
 int pp_cmd_identity(const struct pp_args *args);
 int pp_cmd_topo(const struct pp_args *args);
 int pp_cmd_check(const struct pp_args *args);

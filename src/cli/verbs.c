@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "cli/bench_options.h"
 #include "base/banned.h"
 
 static const char *const color_words[] = {"auto", "always", "never", NULL};
@@ -55,7 +56,7 @@ static const struct pp_option topo_options[] = {
 static const char *const fail_on_words[] = {"degraded", "fail", NULL};
 
 static const struct pp_option prove_options[] = {
-	{"through", 0, "GATE", "how far to go: a gate's name or number; 1 unless given", NULL},
+	{"through", 0, "GATE", "how far to go: a gate's name or number; 2 with a peer, else 1", NULL},
 	{"keep-going", 0, NULL, "go on behind a failed gate (recorded)", NULL},
 	{"output", 'o', "PATH", "where the bundle goes: a directory, or NAME.tar.zst", NULL},
 	{"no-bundle", 0, NULL, "write no bundle", NULL},
@@ -122,6 +123,12 @@ const struct pp_verb pp_verbs[] = {
 	 "evidence, what would raise it and the next command, and leaves a bundle that verifies\n"
 	 "and replays. Read-only for the machine.",
 	 NULL, prove_options, pp_common_options, NULL, 0, 0, pp_cmd_prove},
+	{"bench", "[HOST...]", "host and GPU memory over RDMA, paired and verified",
+	 "Moves the same messages between the same ends in every way there is: a TCP socket, host\n"
+	 "memory, GPU memory by DMA-BUF, by peermem, through the host. Interleaved, repeated, every\n"
+	 "byte compared. Then says which link is slow or broken. HOST runs 'bench --listen'; under a\n"
+	 "launcher (srun, mpirun) each rank is a node.",
+	 NULL, pp_bench_options_table, pp_output_options, NULL, 0, PP_PARTY_NODES - 1, pp_cmd_bench},
 	{"topo", "", "how it is wired: matrix, rails, routes, links",
 	 "Prints the rails and why they were chosen, the matrix as nvidia-smi draws it, the route "
 	 "of\n"

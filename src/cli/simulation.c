@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/simulation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bundle/tree.h"
+#include "cli/interrupt.h"
+#include "cli/session.h"
+#include "base/banned.h"
+
+/* Where the made /sys is; and what the loader's variables were before. */
+static const char PLACE[] = "PEERPATH_SIMULATION", MADE[] = "/peerpath-simulation.";
+static const struct {
+	const char *name, *kept;
+} kept[] = {
+	{"LD_LIBRARY_PATH", "PEERPATH_SIMULATION_LIBRARY_PATH"},
+	{"LD_PRELOAD", "PEERPATH_SIMULATION_PRELOAD"},
+};
+static const char *const made[] = {"PEERPATH_SOFT_SYSFS", "PEERPATH_SOFT_DEVICES"};
+
+bool pp_simulation_inside(void)
+{
+	return secure_getenv(PLACE) != NULL;
+}
+
+static int keep_variables(const char *place)
+{
+	for (size_t i = 0; i < PP_ARRAY_LEN(kept); i++) {
+		const char *was = getenv(kept[i].name);
+
+		if (was && setenv(kept[i].kept, was, 1))
+			return -errno;
+	}
+	return setenv(PLACE, place, 1) ? -errno : 0;
+}
+
+/* {self, "soft", "--sysfs", DIR, "--", self, VERB, ...} */
+static char **command(char *self, char *sysfs, char *const *raw)
+{
+	static const char *const words[] = {"soft", "--sysfs", "--"};
+	char **argv;
+	size_t n = 0, at = 0;
+
+	while (raw[n])
+		n++;
+	argv = calloc(n + 7, sizeof(*argv));
+	if (!argv)
+		return NULL;
+	argv[at++] = self;
+	argv[at++] = (char *)(uintptr_t)words[0];
+	argv[at++] = (char *)(uintptr_t)words[1];
+	argv[at++] = sysfs;
+	argv[at++] = (char *)(uintptr_t)words[2];
+	argv[at++] = self;
+	memcpy(argv + at, raw, n * sizeof(*argv));
+	return argv;
+}
+
+int pp_simulation_enter(const struct pp_args *args)
+{
+	const char *tmp = secure_getenv("TMPDIR");
+	char place[PATH_MAX], sysfs[PATH_MAX + 8], self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char **argv;
+	int r;
+
+	self[n < 0 ? 0 : n] = '\0';
+	(void)snprintf(place, sizeof(place), "%s%sXXXXXX", tmp && *tmp ? tmp : "/tmp", MADE);
+	if (!mkdtemp(place))
+		return pp_complain(args, PP_EXIT_INTERNAL, "%s: %s", place, strerror(errno));
+	(void)snprintf(sysfs, sizeof(sysfs), "%s/sysfs", place);
+	argv = command(self, sysfs, pp_args_raw(args));
+	if (!argv || keep_variables(place)) {
+		free(argv);
+		(void)rmdir(place);
+		return pp_complain(args, PP_EXIT_INTERNAL, "no memory");
+	}
+	pp_interrupt_release();
+	(void)execv(self, argv);
+	r = errno;
+	free(argv);
+	(void)rmdir(place);
+	return pp_complain(args, PP_EXIT_INTERNAL, "cannot execute itself: %s", strerror(r));
+}
+
+/* The variable is anybody's to set: only what was made so is removed. */
+void pp_simulation_leave(void)
+{
+	const char *place = secure_getenv(PLACE);
+	char path[PATH_MAX];
+
+	if (!place || !strstr(place, MADE))
+		return;
+	(void)snprintf(path, sizeof(path), "%s/sysfs/peerpath-soft-sysfs", place);
+	if (access(path, F_OK))
+		return;
+	(void)snprintf(path, sizeof(path), "%s/sysfs", place);
+	(void)pp_tree_remove(AT_FDCWD, path);
+	(void)rmdir(place);
+}
+
+void pp_simulation_forget(void)
+{
+	if (!pp_simulation_inside())
+		return;
+	for (size_t i = 0; i < PP_ARRAY_LEN(kept); i++) {
+		const char *was = getenv(kept[i].kept);
+
+		(void)(was ? setenv(kept[i].name, was, 1) : unsetenv(kept[i].name));
+		(void)unsetenv(kept[i].kept);
+	}
+	for (size_t i = 0; i < PP_ARRAY_LEN(made); i++)
+		(void)unsetenv(made[i]);
+	(void)unsetenv(PLACE);
+}
