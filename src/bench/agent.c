@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/banned.h"
+
+enum { VERB = 48 };
 
 /*
  * What loops ask when they may be left. pp_traffic takes a function without an argument, so the
@@ -31,12 +34,27 @@ static pp_agent_handler *const handlers[PP_DOS] = {
 	[PP_DO_WITNESS] = pp_agent_witness,   [PP_DO_CLOSE] = pp_agent_close,
 };
 
+/* The verb that a line names, for who looks for causes by it. */
+static const char *verb_in(const char *text, char verb[VERB])
+{
+	const char *at = strstr(text, "ibv_");
+	size_t len = at ? strspn(at, "abcdefghijklmnopqrstuvwxyz_") : 0;
+
+	if (!len || len >= VERB)
+		return NULL;
+	memcpy(verb, at, len);
+	verb[len] = '\0';
+	return verb;
+}
+
 static void write_failure(const struct pp_agent *a, struct pp_json *out, int error,
 			  const struct pp_error *err)
 {
+	char verb[VERB];
+
 	pp_json_i64(out, "error", -error);
 	pp_json_i64(out, "status", a->status);
-	pp_json_str(out, "call", a->call);
+	pp_json_str(out, "call", a->call || a->status ? a->call : verb_in(err->text, verb));
 	pp_json_str(out, "text", err->text);
 }
 

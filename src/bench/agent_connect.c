@@ -15,7 +15,6 @@ static int connect_tcp(struct pp_agent *a, const struct pp_connect_command *c, s
 {
 	pp_ns deadline = pp_clock_monotonic() + CONNECT_SECONDS * PP_SECOND;
 
-	a->call = a->end ? "accept" : "connect";
 	if (a->end)
 		return pp_tcp_accept(&a->tcp, deadline, pp_agent_left, err);
 	if (!c->tcp_address || !c->tcp_port || !c->nonce || strlen(c->nonce) != PP_TCP_NONCE)
@@ -33,7 +32,6 @@ static int connect_endpoint(struct pp_agent *a, const struct pp_connect_command 
 	if (c->n_addresses != a->endpoint.options.qps)
 		return pp_error_set(err, -EPROTO, "%u queue pairs here, %u at the peer",
 				    a->endpoint.options.qps, c->n_addresses);
-	a->call = "ibv_modify_qp";
 	for (unsigned int i = 0; !r && i < c->n_addresses; i++)
 		r = pp_endpoint_connect(&a->endpoint, i, &c->address[i], err);
 	return r;
@@ -55,8 +53,6 @@ int pp_agent_connect(struct pp_agent *a, const struct pp_command *c, struct pp_j
 	r = a->rung == PP_RUNG_TCP ? connect_tcp(a, to, err) : connect_endpoint(a, to, err);
 	if (!r && a->staged)
 		pp_staged_set_peer(a->staged, (uint64_t)to->bounce, (uint32_t)to->bounce_key);
-	if (!r)
-		a->call = NULL;
 	if (!r && a->has_endpoint)
 		pp_json_i64(out, "mtu", a->endpoint.options.mtu);
 	return r;
@@ -70,12 +66,10 @@ int pp_agent_reset(struct pp_agent *a, const struct pp_command *c, struct pp_jso
 	(void)c;
 	if (!a->has_endpoint)
 		return pp_error_set(err, -EINVAL, "reset: no endpoint is open");
-	a->call = "ibv_modify_qp";
 	for (unsigned int i = 0; !r && i < a->endpoint.options.qps; i++)
 		r = pp_endpoint_reset(&a->endpoint, i, err);
 	if (r)
 		return r;
-	a->call = NULL;
 	a->ready = false;
 	pp_agent_write_addresses(a, out);
 	return 0;

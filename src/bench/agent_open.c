@@ -51,8 +51,6 @@ static int open_endpoint(struct pp_agent *a, const struct pp_open_command *o, st
 		return r;
 	r = pp_endpoint_open(&a->verbs, &options, &a->endpoint, err);
 	a->has_endpoint = !r;
-	if (r)
-		a->call = "open";
 	return r;
 }
 
@@ -66,11 +64,8 @@ static int make_memory(struct pp_agent *a, const struct pp_open_command *o, stru
 		.segments = (unsigned int)o->segments,
 		.inside = (size_t)o->inside,
 	};
-	int r = pp_memory_new(&options, &a->memory, err);
 
-	if (r)
-		a->call = "memory";
-	return r;
+	return pp_memory_new(&options, &a->memory, err);
 }
 
 static enum pp_registration way_of(enum pp_rung rung)
@@ -92,8 +87,8 @@ int pp_agent_register(struct pp_agent *a, int access, struct pp_registered *ret,
 		.how = way_of(a->rung), .access = access, .data_direct_only_where_shown = true};
 	int r = pp_register(&a->verbs, a->endpoint.pd, a->memory, &options, ret, err);
 
-	if (r)
-		a->call = ret->n_attempts ? ret->attempt[ret->n_attempts - 1].call : "registration";
+	if (r && ret->n_attempts)
+		a->call = ret->attempt[ret->n_attempts - 1].call;
 	return r;
 }
 
@@ -104,6 +99,22 @@ static void one_part(struct pp_agent *a)
 	a->n_own = 1;
 }
 
+/* A segment without a key would never be written to, and nothing would be found wrong with it. */
+static int all_covered(const struct pp_agent *a, struct pp_error *err)
+{
+	uint64_t end = 0;
+
+	for (unsigned int i = 0; i < a->n_own; i++) {
+		if (a->own[i].start != end)
+			break;
+		end += a->own[i].length;
+	}
+	if (end == a->memory->size)
+		return 0;
+	return pp_error_set(err, -EINVAL, "keys cover %llu of the memory's %llu bytes",
+			    (unsigned long long)end, (unsigned long long)a->memory->size);
+}
+
 static int register_memory(struct pp_agent *a, struct pp_error *err)
 {
 	int r;
@@ -111,7 +122,6 @@ static int register_memory(struct pp_agent *a, struct pp_error *err)
 	if (a->rung == PP_RUNG_STAGED) {
 		one_part(a);
 		r = pp_staged_new(&a->endpoint, a->memory, &a->staged, err);
-		a->call = r ? "ibv_reg_mr" : NULL;
 		return r;
 	}
 	r = pp_agent_register(a, ACCESS, &a->registered, err);
@@ -126,7 +136,7 @@ static int register_memory(struct pp_agent *a, struct pp_error *err)
 						      .address = k->address,
 						      .key = k->lkey};
 	}
-	return 0;
+	return all_covered(a, err);
 }
 
 static void write_attempts(const struct pp_agent *a, struct pp_json *out)
@@ -227,11 +237,8 @@ static int open_all(struct pp_agent *a, const struct pp_open_command *o, struct 
 	if (o->rung != PP_RUNG_TCP)
 		return register_memory(a, err);
 	one_part(a);
-	if (a->end) {
-		a->call = "listen";
+	if (a->end)
 		r = pp_tcp_listen(a->address, &a->tcp, err);
-		a->call = r ? a->call : NULL;
-	}
 	return r;
 }
 

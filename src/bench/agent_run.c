@@ -243,7 +243,6 @@ int pp_agent_run(struct pp_agent *a, const struct pp_command *c, struct pp_json 
 		done.cpu = pp_cpu_used() - a->cpu;
 	}
 	a->status = done.failure.status;
-	a->call = r ? "traffic" : NULL;
 	write_done(a, &done, copies, out);
 	pp_traffic_done_free(&done);
 	return r;

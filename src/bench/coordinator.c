@@ -224,9 +224,14 @@ int pp_bench_run(struct pp_party *party, const struct pp_bench_options *options,
 		 struct pp_bench **ret, struct pp_error *err)
 {
 	struct pp_bench_options o = effective(options);
-	struct pp_climb *c = calloc(1, sizeof(*c));
-	int r = c ? pp_bench_new(&c->b) : -ENOMEM;
+	struct pp_climb *c;
+	int r;
 
+	if (!pp_climb_cells_of(&o))
+		return pp_error_set(err, -EINVAL,
+				    "no way, operation, measure or size was asked for");
+	c = calloc(1, sizeof(*c));
+	r = c ? pp_bench_new(&c->b) : -ENOMEM;
 	if (r) {
 		free(c);
 		return pp_error_set(err, r, "out of memory");

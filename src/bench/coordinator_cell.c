@@ -17,8 +17,11 @@ enum {
 	WARM_LEAST = 8,
 	WARM_MOST = 2000,
 	WARM_PINGS = 16,
+	WARM_ROUNDS = 4,
+	GROWTH = 8,
+	MESSAGES_MOST = 1000000000,
 	COUNTERS = 192,
-	LATE_MOST = 1 << 16
+	LATE_MOST = 1 << 16,
 };
 
 /* A repeat of latency is cut short here, however many messages were asked for. */
@@ -177,27 +180,47 @@ static void begin_cell(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 	g->expected = PP_SECOND;
 }
 
-/* So many that a repeat takes its time, by how long the few did. */
-static void set_messages(struct pp_climb *c, struct pp_climber *m, enum pp_rung r)
+/*
+ * So many that a repeat takes its time, by how long the last few did; at most GROWTH times as many,
+ * since the first ones were slow for reasons of their own. True: another try would tell more.
+ */
+static bool set_messages(struct pp_climb *c, struct pp_climber *m, enum pp_rung r)
 {
 	struct pp_gathering *g = &m->now[r];
-	double each, wanted, time = (double)c->o->each;
+	double each, wanted, most, time = (double)c->o->each;
 	unsigned int least;
+	bool again;
 
 	if (!g->cell || !pp_rung_is_open(m, r))
-		return;
+		return false;
 	each = (double)g->expected / (double)g->messages;
 	least = slots_of(m, r, g->cell->size);
-	if (g->cell->measure == PP_LATENCY) {
-		wanted = time * LATENCY_TIMES / (each > 1 ? each : 1);
-		if (wanted > c->o->latency_messages)
-			wanted = c->o->latency_messages;
-	} else {
-		wanted = time / (each > 1 ? each : 1);
-	}
-	g->messages = wanted < 1e9 ? (uint64_t)wanted : 1000000000;
-	g->messages = g->messages < least ? least : g->messages;
+	if (g->cell->measure == PP_LATENCY)
+		time *= LATENCY_TIMES;
+	wanted = time / (each > 1 ? each : 1);
+	if (g->cell->measure == PP_LATENCY && wanted > c->o->latency_messages)
+		wanted = c->o->latency_messages;
+	if (wanted < least)
+		wanted = least;
+	most = (double)g->messages * GROWTH;
+	again = wanted > most;
+	g->messages = (uint64_t)(again ? most : wanted);
+	g->messages = g->messages < MESSAGES_MOST ? g->messages : MESSAGES_MOST;
 	g->expected = (pp_ns)(each * (double)g->messages);
+	return again;
+}
+
+/* Learns how fast a rung is. */
+static void warm_up(struct pp_climb *c, const struct pp_group *g, enum pp_rung r)
+{
+	bool again = true;
+
+	for (unsigned int k = 0; again && k < WARM_ROUNDS && !pp_climb_over(c); k++) {
+		again = false;
+		pp_climb_repeat(c, g, r, false);
+		for (unsigned int i = 0; i < g->n; i++)
+			again |= set_messages(c, g->member[i], r);
+	}
 }
 
 static void end_cell(struct pp_climb *c, struct pp_climber *m, enum pp_rung r)
@@ -249,10 +272,7 @@ void pp_climb_cells(struct pp_climb *c, const struct pp_group *g, enum pp_operat
 	for (unsigned int r = 0; r < PP_RUNGS; r++) {
 		for (unsigned int i = 0; i < g->n; i++)
 			begin_cell(c, g->member[i], (enum pp_rung)r, &like);
-		if (!pp_climb_over(c))
-			pp_climb_repeat(c, g, (enum pp_rung)r, false);
-		for (unsigned int i = 0; i < g->n; i++)
-			set_messages(c, g->member[i], (enum pp_rung)r);
+		warm_up(c, g, (enum pp_rung)r);
 	}
 	for (unsigned int k = 0; k < c->o->repeats && !pp_climb_over(c); k++) {
 		say(c, g, &like, k);

@@ -171,7 +171,7 @@ static void order_open(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 	pp_json_u64(j, "size", memory_for(c, kind));
 	if (kind == PP_MEMORY_CUDA_VMM)
 		pp_json_i64(j, "segments", c->o->segments);
-	if (kind == PP_MEMORY_CUDA || kind == PP_MEMORY_CUDA_VMM)
+	if (kind != PP_MEMORY_HOST)
 		pp_json_u64(j, "inside", c->o->inside);
 	pp_json_i64(j, "numa", m->numa[e]);
 }

@@ -105,11 +105,19 @@ static bool is_cause(const struct pp_order *o)
 	       (o->outcome == PP_ORDER_REFUSED && error != ETIMEDOUT && error != ECONNRESET);
 }
 
+/* A seat that was given up is not open any more: it is the cell that tells who takes part. */
+static bool takes_part(const struct repeat *r, unsigned int i)
+{
+	const struct pp_bench_cell *cell = r->g->member[i]->now[r->rung].cell;
+
+	return cell && cell->state == PP_BENCH_RUN;
+}
+
 static void blame(struct repeat *r)
 {
 	for (unsigned int pass = 0; pass < 2; pass++)
 		for (unsigned int k = 0; k < r->n; k++)
-			if (r->order[k].outcome != PP_ORDER_DONE && now(r, r->member[k]) &&
+			if (r->order[k].outcome != PP_ORDER_DONE && takes_part(r, r->member[k]) &&
 			    (pass || is_cause(&r->order[k])))
 				cell_fail(r, r->member[k], r->end[k], &r->order[k]);
 }
