@@ -116,16 +116,16 @@ static bool read_number(struct settings *s, const char *key, const char *value)
 
 static void read_one(struct settings *s, const char *key, const char *value)
 {
-	if (read_number(s, key, value))
+	if (!strcmp(key, "sizes"))
+		read_sizes(value, &s->o);
+	else if (read_number(s, key, value))
 		return;
-	if (!strcmp(key, "rungs"))
+	else if (!strcmp(key, "rungs"))
 		read_words(value, rung, PP_RUNGS, s->o.rung);
 	else if (!strcmp(key, "ops"))
 		read_words(value, operation, PP_OPERATIONS, s->o.op);
 	else if (!strcmp(key, "measures"))
 		read_words(value, measure, PP_MEASURES, s->o.measure);
-	else if (!strcmp(key, "sizes"))
-		read_sizes(value, &s->o);
 	else if (!strcmp(key, "pattern"))
 		(void)pp_pattern_parse(value, &s->o.pattern);
 	else if (!strcmp(key, "memory"))
