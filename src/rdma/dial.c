@@ -13,6 +13,8 @@
 #define ONE_OF_SEVERAL (3 * PP_SECOND)
 #define PAUSE	       (200 * PP_MILLISECOND)
 
+enum { RESETS = 5 };
+
 struct dialling {
 	const struct pp_channel_dial *asked;
 	struct pp_location text;
@@ -119,13 +121,33 @@ static bool again(const struct dialling *d)
 	return pp_channel_wait(-1, 0, end, d->asked->stopped) != -EINTR;
 }
 
+static int try_once(const struct dialling *d, const struct pp_location_list *list,
+		    struct pp_channel **ret, struct pp_error *err)
+{
+	struct pp_channel *c = NULL;
+	int fd = -1, r = connect_any(list, d, &fd);
+
+	if (r)
+		return unreached(d, r, err);
+	r = pp_channel_begin(fd, /* dialler= */ true, d->asked->introduction, &c, err);
+	if (r)
+		return r;
+	r = greet(d, c, err);
+	if (r) {
+		(void)pp_channel_free(c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
 int pp_channel_dial(const struct pp_channel_dial *asked, struct pp_channel **ret,
 		    struct pp_error *err)
 {
 	struct dialling d = {.asked = asked, .began = pp_clock_monotonic()};
 	struct pp_location_list list;
-	struct pp_channel *c;
-	int fd = -1, r = pp_location_parse(asked->address, PP_CHANNEL_PORT, &d.text, err);
+	unsigned int resets = 0;
+	int r = pp_location_parse(asked->address, PP_CHANNEL_PORT, &d.text, err);
 
 	if (!r && !d.text.host[0])
 		r = pp_error_set(err, -EINVAL, "address \"%s\" names no host", asked->address);
@@ -134,20 +156,12 @@ int pp_channel_dial(const struct pp_channel_dial *asked, struct pp_channel **ret
 	if (r)
 		return r;
 	do {
-		r = connect_any(&list, &d, &fd);
-	} while (r == -ECONNREFUSED && !asked->once && again(&d));
-	if (r)
-		return unreached(&d, r, err);
-	r = pp_channel_begin(fd, /* dialler= */ true, asked->introduction, &c, err);
-	if (r)
-		return r;
-	r = greet(&d, c, err);
-	if (r) {
-		(void)pp_channel_free(c);
-		return r;
-	}
-	*ret = c;
-	return 0;
+		r = try_once(&d, &list, ret, err);
+		/* A gate with a crowd before it may have turned us away. */
+		resets += r == -ECONNRESET;
+	} while (((r == -ECONNREFUSED && !asked->once) || (r == -ECONNRESET && resets < RESETS)) &&
+		 again(&d));
+	return r;
 }
 
 int pp_channel_connect(const char *address, const char *token, pp_ns deadline,

@@ -82,6 +82,33 @@ static void refuse(struct pp_gate *g, unsigned int i, const char *why)
 	drop(g, i);
 }
 
+/* Same host, whatever the port. */
+static bool is_neighbour(const char *a, const char *b)
+{
+	size_t len = (size_t)(strrchr(a, ':') - a);
+
+	return strncmp(a, b, len + 1) == 0 && !strchr(b + len + 1, ':');
+}
+
+/* Of the host that most are from, who waits longest. */
+static unsigned int who_has_to_go(const struct pp_gate *g)
+{
+	unsigned int most = 0, who = 0;
+
+	for (unsigned int i = 0; i < g->n; i++) {
+		const char *peer = pp_channel_peer(g->waiting[i].c);
+		unsigned int n = 0;
+
+		for (unsigned int k = i; k < g->n; k++)
+			n += is_neighbour(peer, pp_channel_peer(g->waiting[k].c));
+		if (n > most) {
+			most = n;
+			who = i;
+		}
+	}
+	return who;
+}
+
 /* Those who came since; not for ever, where more come all the time. */
 static void let_in(struct pp_gate *g)
 {
@@ -101,7 +128,7 @@ static void let_in(struct pp_gate *g)
 		if (pp_channel_begin(fd, /* dialler= */ false, g->introduction, &c, &err))
 			return;
 		if (g->n == PP_GATE_WAITING)
-			refuse(g, 0, "silent while many others came");
+			refuse(g, who_has_to_go(g), "silent while many others came");
 		g->waiting[g->n++] =
 			(struct waiting){.c = c, .deadline = now + PP_CHANNEL_GREETING_LIMIT};
 	}

@@ -5,8 +5,8 @@
  *
  * Never waits, so that its owner can watch other things too: add what pp_gate_watch() names to a
  * poll(2) of yours, then call pp_gate_step() until it has nobody more. Each that comes has 5 s;
- * when many come at once the oldest has to go, so a crowd of silent ones keeps nobody out who
- * speaks at once.
+ * when too many wait, the oldest from the host that has sent most has to go, so that a crowd of
+ * silent ones keeps nobody out who speaks at once.
  */
 #ifndef PP_RDMA_GATE_H
 #define PP_RDMA_GATE_H

@@ -208,7 +208,8 @@ static void bury(struct pp_keeper *k)
 		pp_child_fate(child, fate, sizeof(fate));
 		pp_child_done(child);
 		if (fate[0])
-			tell(k, "ended", child->number, fate);
+			tell(k, child->stage == PP_CHILD_LEFT ? "left" : "ended", child->number,
+			     fate);
 		(void)snprintf(text, sizeof(text), "an agent %s", fate);
 		if (child->stage == PP_CHILD_LEFT && k->say)
 			k->say(text);

@@ -166,13 +166,22 @@ void pp_party_fate(struct pp_party *p, unsigned int i, char *ret, size_t size)
 	m->fate[0] = '\0';
 }
 
-/* Until its connection ends; what it says meanwhile does not matter any more. */
-static void wait_end(struct pp_party_member *m, pp_ns deadline)
+/* Until its connection ends; of what it says meanwhile only what stays behind matters. */
+static void wait_end(const struct pp_party *p, struct pp_party_member *m, pp_ns deadline)
 {
+	const char *event, *what;
+	char text[640];
 	struct pp_error err;
 	json_t *news = NULL;
 
 	while (pp_channel_receive(m->control, deadline, NULL, &news, &err) == 0) {
+		event = json_string_value(json_object_get(news, "event"));
+		what = json_string_value(json_object_get(news, "text"));
+		(void)snprintf(text, sizeof(text), "node %s: an agent %.500s", m->node.id,
+			       what ? what : "");
+		pp_sanitize(text, false);
+		if (p->say && event && strcmp(event, "left") == 0)
+			p->say(text);
 		json_decref(news);
 		if (pp_clock_monotonic() >= deadline)
 			return;
@@ -211,7 +220,7 @@ struct pp_party *pp_party_free(struct pp_party *p)
 		struct pp_party_member *m = &p->member[i];
 
 		if (m->control)
-			wait_end(m, deadline);
+			wait_end(p, m, deadline);
 		m->control = pp_channel_free(m->control);
 		free(m->dialled);
 		if (m->hand >= 0)

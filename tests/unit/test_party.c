@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rdma/child.h"
 #include "rdma/party.h"
 
 static const char token[] = "correct horse battery";
@@ -391,6 +392,56 @@ static void test_coordinator_killed(void **state)
 	(void)close(out[1]);
 }
 
+/*
+ * A process on which no signal has an effect is left behind, and named. None can be had for a
+ * test: this one leads no group, so that signals to its group go nowhere, and is no child of ours.
+ */
+static void test_left(void **state)
+{
+	struct pp_child child = {.stage = PP_CHILD_RUNS, .from = -1};
+	int out[2], end[2];
+	char text[128], pid[32];
+	pid_t between;
+
+	(void)state;
+	assert_int_equal(pipe(out), 0);
+	assert_int_equal(pipe(end), 0);
+	between = fork();
+	if (!between) {
+		pid_t stuck = fork();
+
+		if (!stuck)
+			be_stubborn();
+		(void)!write(out[1], &stuck, sizeof(stuck));
+		be_stubborn();
+	}
+	assert_int_equal(read(out[0], &child.pid, sizeof(child.pid)), sizeof(child.pid));
+	child.watch = end[0];
+	pp_child_step(&child);
+	assert_int_equal(child.stage, PP_CHILD_RUNS);
+	pp_child_end(&child);
+	for (int i = 0; i < 6000 && !pp_child_is_over(&child); i++) {
+		pause_ms(10);
+		pp_child_step(&child);
+	}
+	assert_int_equal(child.stage, PP_CHILD_LEFT);
+	assert_false(is_gone(child.pid));
+	pp_child_fate(&child, text, sizeof(text));
+	(void)snprintf(pid, sizeof(pid), "pid %d", (int)child.pid);
+	assert_non_null(strstr(text, pid));
+	assert_non_null(strstr(text, "left behind"));
+	(void)kill(child.pid, SIGKILL);
+	(void)kill(between, SIGKILL);
+	(void)waitpid(between, NULL, 0);
+	assert_goes(child.pid);
+	pp_child_done(&child);
+	(void)close(out[0]);
+	(void)close(out[1]);
+	(void)close(end[1]);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		continue;
+}
+
 static void test_refused(void **state)
 {
 	static const char *const peers[] = {"127.0.0.1:1"};
@@ -424,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_node_killed),
 		cmocka_unit_test(test_coordinator_killed),
+		cmocka_unit_test(test_left),
 		cmocka_unit_test(test_refused),
 	};
 
