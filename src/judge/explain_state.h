@@ -38,6 +38,10 @@ struct pp_explain {
 	bool ended, here;
 };
 
+/* Reads a line; @arg is a struct pp_explain. */
+void pp_explain_line(void *arg, const char *text, size_t len, uint64_t number);
+/* Ends the lines that may be one, and reads them as that. */
+void pp_explain_joined(struct pp_explain *e);
 /* The candidates with their certainty, unranked; also called once per problem. */
 bool pp_explain_candidate(const struct pp_explain *e, const struct pp_known *k,
 			  const struct pp_facts *facts, struct pp_diagnosis *ret);

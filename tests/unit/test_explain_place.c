@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where words stand: names in a traceback's frames and versions in somebody's sentence are no
- * messages, and an errno decides between the causes of one call.
+ * messages, an errno decides between the causes of one call, and a cause stands where the line is
+ * that shows it, not where a hint for it is.
  */
 #include "explain_rules.h"
 
@@ -85,11 +86,29 @@ static void test_errno_decides(void **state)
 	check(*state, rows, PP_ARRAY_LEN(rows));
 }
 
+static void test_order(void **state)
+{
+	static const struct row rows[] = {
+		/* "hangs" is a hint for the interface, and stands first */
+		{"rccl-iommu-pt",
+		 "Training hangs on two nodes\n"
+		 "n1:7:7 [0] init.cc:150 NCCL WARN Missing \"iommu=pt\" from kernel command line\n"
+		 "n1:7:7 [0] NCCL INFO NET/Socket : Using [0]veth12ab:169.254.3.4<0>\n"},
+		{"nccl-virtual-interface",
+		 "Training hangs on two nodes\n"
+		 "n1:7:7 [0] NCCL INFO NET/Socket : Using [0]veth12ab:169.254.3.4<0>\n"
+		 "n1:7:7 [0] init.cc:150 NCCL WARN Missing \"iommu=pt\" from kernel command "
+		 "line\n"},
+	};
+
+	check(*state, rows, PP_ARRAY_LEN(rows));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_frames),
-					   cmocka_unit_test(test_versions),
-					   cmocka_unit_test(test_errno_decides)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_frames), cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_errno_decides), cmocka_unit_test(test_order)};
 
 	return cmocka_run_group_tests(tests, load, unload);
 }
