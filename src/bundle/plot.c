@@ -15,7 +15,7 @@ enum {
 	HEIGHT = 320,
 	LEFT = 64,
 	RIGHT = 12,
-	TOP = 14,
+	TOP = 28,
 	BOTTOM = 44,
 	TICKS = 5,
 	STYLES = 6,
@@ -109,7 +109,7 @@ static void axes(struct pp_svg *svg, const struct pp_plot *p, const struct scale
 	pp_svg_line(svg, "axis", LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM);
 	pp_svg_text(svg, "tick middle", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10,
 		    "message size, bytes");
-	pp_svg_text(svg, "tick", 4, TOP - 2, "%s", p->unit);
+	pp_svg_text(svg, "tick", 4, 14, "%s", p->unit);
 }
 
 static void line_of(struct pp_buf *out, const struct pp_plot_series *series, const struct scale *s)

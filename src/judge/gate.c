@@ -18,12 +18,6 @@ static const char *const names[PP_GATES] = {"identity", "prerequisites", "memory
 
 /* Gates whose measurements this version does not have. */
 static const struct pp_gate_row later[PP_GATES] = {
-	[PP_GATE_MEMORY] = {PP_GATE_MEMORY, PP_UNKNOWN, true,
-			    "not in this version: whether the hca reads and writes GPU memory "
-			    "directly is unknown",
-			    "none: no memory was registered and no byte was moved",
-			    "a host and a GPU transfer over the same hca, compared byte by byte",
-			    "ib_write_bw --use_cuda=0 --use_cuda_dmabuf -d DEVICE PEER"},
 	[PP_GATE_LIBRARY] =
 		{PP_GATE_LIBRARY, PP_UNKNOWN, true,
 		 "not in this version: whether NCCL uses the direct path is unknown",
@@ -110,7 +104,7 @@ const char *pp_missing_text(const struct pp_missing *m)
 }
 
 static int judge_one(const struct pp_facts *facts, const struct pp_findings *findings,
-		     enum pp_gate gate, struct pp_gates *g)
+		     const struct pp_transfer *transfer, enum pp_gate gate, struct pp_gates *g)
 {
 	struct pp_gate_row *row = &g->row[gate];
 
@@ -120,6 +114,10 @@ static int judge_one(const struct pp_facts *facts, const struct pp_findings *fin
 		return 0;
 	case PP_GATE_PREREQUISITES:
 		return pp_gate_prerequisites(facts, findings, &g->arena, row);
+	case PP_GATE_MEMORY:
+		pp_gate_memory(facts, transfer, &g->arena, row);
+		row->run = true;
+		return 0;
 	default:
 		*row = later[gate];
 		return 0;
@@ -127,8 +125,12 @@ static int judge_one(const struct pp_facts *facts, const struct pp_findings *fin
 }
 
 /* A gate that was not run claims nothing. */
-static void not_run(struct pp_gates *g, enum pp_gate gate, int failed)
+static void not_run(const struct pp_facts *facts, struct pp_gates *g, enum pp_gate gate, int failed)
 {
+	if (failed < 0 && gate == PP_GATE_MEMORY) {
+		pp_gate_memory(facts, NULL, &g->arena, &g->row[gate]);
+		return;
+	}
 	if (failed < 0 && later[gate].claim) {
 		g->row[gate] = later[gate];
 		g->row[gate].run = false;
@@ -149,7 +151,8 @@ static void not_run(struct pp_gates *g, enum pp_gate gate, int failed)
 }
 
 int pp_gates_judge(const struct pp_facts *facts, const struct pp_findings *findings,
-		   enum pp_gate through, bool keep_going, struct pp_gates *ret)
+		   const struct pp_transfer *transfer, enum pp_gate through, bool keep_going,
+		   struct pp_gates *ret)
 {
 	struct pp_gates g = {.through = through, .keep_going = keep_going};
 	int failed = -1, r = 0;
@@ -159,10 +162,10 @@ int pp_gates_judge(const struct pp_facts *facts, const struct pp_findings *findi
 		bool asked = gate <= (int)through, stopped = failed >= 0 && !keep_going;
 
 		if (!asked || stopped) {
-			not_run(&g, (enum pp_gate)gate, stopped ? failed : -1);
+			not_run(facts, &g, (enum pp_gate)gate, stopped ? failed : -1);
 			g.stopped = g.stopped || (asked && stopped);
 		} else {
-			r = judge_one(facts, findings, (enum pp_gate)gate, &g);
+			r = judge_one(facts, findings, transfer, (enum pp_gate)gate, &g);
 			if (g.row[gate].verdict == PP_FAIL && failed < 0)
 				failed = gate;
 		}

@@ -13,6 +13,10 @@ void pp_gate_identity(const struct pp_facts *facts, struct pp_arena *arena,
 int pp_gate_prerequisites(const struct pp_facts *facts, const struct pp_findings *findings,
 			  struct pp_arena *arena, struct pp_gate_row *row);
 
+/* All but @row->run; @t NULL: no run. */
+void pp_gate_memory(const struct pp_facts *facts, const struct pp_transfer *t,
+		    struct pp_arena *arena, struct pp_gate_row *row);
+
 /*
  * What is missing, collected while a gate looks: the first three in words, the rest as a number.
  */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "bench_made.h"
 #include "facts_text.h"
 
 #include <errno.h>
 
 #include "judge/gate.h"
+#include "judge/transfer.h"
 #include "judge/prerequisite.h"
 
 /* A node with two GPUs, each with an hca behind its own switch, and everything known and good. */
@@ -123,7 +125,8 @@ static struct verdicts judge(const struct machine *m)
 
 	assert_false(m->arena.failed);
 	assert_int_equal(pp_findings_judge(&m->facts, rules, NULL, &found), 0);
-	assert_int_equal(pp_gates_judge(&m->facts, &found, PP_GATE_PREREQUISITES, false, &g), 0);
+	assert_int_equal(pp_gates_judge(&m->facts, &found, NULL, PP_GATE_PREREQUISITES, false, &g),
+			 0);
 	v.identity = g.row[PP_GATE_IDENTITY].verdict;
 	v.prerequisites = g.row[PP_GATE_PREREQUISITES].verdict;
 	v.overall = g.verdict;
@@ -521,7 +524,7 @@ static void test_order(void **state)
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
 	/* fail stops: what lies behind is not run, and the whole is as bad as the worst asked for
 	 */
-	assert_int_equal(pp_gates_judge(&m.facts, &found, PP_GATE_LIBRARY, false, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_LIBRARY, false, &g), 0);
 	assert_true(g.row[1].run);
 	assert_false(g.row[2].run);
 	assert_true(g.stopped);
@@ -529,17 +532,19 @@ static void test_order(void **state)
 	assert_non_null(strstr(g.row[2].claim, "gate 1 failed"));
 	assert_string_equal(pp_verdict_claim(g.row[1].verdict), "refuted");
 	pp_gates_done(&g);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, PP_GATE_LIBRARY, true, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_LIBRARY, true, &g), 0);
 	assert_true(g.row[3].run);
 	assert_false(g.row[4].run);
 	assert_false(g.stopped);
 	assert_int_equal(g.row[3].verdict, PP_UNKNOWN); /* not measured by this version */
 	pp_gates_done(&g);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, PP_GATE_IDENTITY, false, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_IDENTITY, false, &g), 0);
 	assert_false(g.row[1].run);
 	assert_int_equal(g.verdict, PP_PASS); /* gates that were not asked for judge nothing */
-	for (unsigned int i = PP_GATE_MEMORY; i < PP_GATES; i++)
+	for (unsigned int i = PP_GATE_LIBRARY; i < PP_GATES; i++)
 		needs(g.row[i].claim, "not in this version");
+	needs(g.row[PP_GATE_MEMORY].claim, "was not measured");
+	needs(g.row[PP_GATE_MEMORY].next, "peerpath prove --peer HOST");
 	needs(g.row[PP_GATE_LIBRARY].next, "peerpath nccl judge LOG");
 	pp_gates_done(&g);
 	pp_findings_done(&found);
@@ -549,6 +554,78 @@ static void test_order(void **state)
 	assert_int_equal(pp_gate_parse("4", &gate), 0);
 	assert_int_equal(pp_gate_parse("5", &gate), -EINVAL);
 	assert_int_equal(pp_gate_parse("", &gate), -EINVAL);
+}
+
+/* Gate 2 says what a run says, and without a run nothing. */
+static void memory_row(const struct machine *m, struct pp_bench *b, struct pp_gates *g)
+{
+	struct pp_findings found;
+	struct pp_transfer t;
+
+	assert_int_equal(pp_findings_judge(&m->facts, rules, NULL, &found), 0);
+	assert_int_equal(pp_transfer_judge(b, &pp_margins_default, NULL, NULL, &t), 0);
+	assert_int_equal(pp_gates_judge(&m->facts, &found, &t, PP_GATE_MEMORY, true, g), 0);
+	pp_transfer_done(&t);
+	pp_findings_done(&found);
+	pp_bench_free(b);
+}
+
+static void test_memory(void **state)
+{
+	struct pp_bench *b = made_bench();
+	struct pp_gates g;
+	struct machine m;
+
+	(void)state;
+	machine_good(&m);
+	memory_row(&m, b, &g); /* rows outlive the run */
+	assert_int_equal(g.row[PP_GATE_MEMORY].verdict, PP_PASS);
+	assert_true(g.row[PP_GATE_MEMORY].run);
+	needs(g.row[PP_GATE_MEMORY].claim, "GPU memory moves over RDMA");
+	needs(g.row[PP_GATE_MEMORY].evidence, "1 pair, 15 measurements; 0 of");
+	assert_null(g.row[PP_GATE_MEMORY].next);
+	assert_null(g.row[PP_GATE_MEMORY].raise);
+	pp_gates_done(&g);
+	b = made_bench();
+	made_simulated(b);
+	memory_row(&m, b, &g);
+	assert_int_equal(g.row[PP_GATE_MEMORY].verdict, PP_UNKNOWN);
+	needs(g.row[PP_GATE_MEMORY].claim, "chain exercised in simulation");
+	needs(g.row[PP_GATE_MEMORY].evidence, "simulated: ");
+	needs(g.row[PP_GATE_MEMORY].raise, "a run on hardware");
+	assert_int_equal(g.verdict, PP_UNKNOWN);
+	pp_gates_done(&g);
+	b = made_bench();
+	made_find(b, PP_RUNG_DMABUF, PP_BANDWIDTH, 4 << 20)->counters[2].delta = 9;
+	memory_row(&m, b, &g);
+	assert_int_equal(g.row[PP_GATE_MEMORY].verdict, PP_DEGRADED);
+	needs(g.row[PP_GATE_MEMORY].raise, "no growth of out_of_sequence");
+	pp_gates_done(&g);
+	b = made_bench();
+	made_find(b, PP_RUNG_HOST, PP_BANDWIDTH, 4 << 20)->wrong = 9;
+	memory_row(&m, b, &g);
+	assert_int_equal(g.verdict, PP_FAIL);
+	pp_gates_done(&g);
+	machine_done(&m);
+}
+
+/* On a node without an hca the next step is no peer. */
+static void test_memory_without_hca(void **state)
+{
+	struct pp_findings found;
+	struct pp_gates g;
+	struct machine m;
+
+	(void)state;
+	machine_init(&m);
+	machine_set(&m, "node.hcas", "0");
+	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_MEMORY, true, &g), 0);
+	needs(g.row[PP_GATE_MEMORY].claim, "unknown (no RDMA device)");
+	needs(g.row[PP_GATE_MEMORY].next, "peerpath prove --simulate");
+	pp_gates_done(&g);
+	pp_findings_done(&found);
+	machine_done(&m);
 }
 
 static void test_prerequisites_named(void **state)
@@ -591,6 +668,8 @@ int main(void)
 		cmocka_unit_test(test_probe_of_pairs),
 		cmocka_unit_test(test_words_of_what_is_there),
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_memory_without_hca),
 		cmocka_unit_test(test_prerequisites_named),
 	};
 

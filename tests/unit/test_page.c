@@ -123,7 +123,7 @@ static void test_nothing(void **state)
 	pp_bench_free(b);
 }
 
-/* The plane is 64 to 628 across and 276 to 14 up: 1, 2, 4 bytes and 0 to 10. */
+/* The plane is 64 to 628 across and 276 to 28 up: 1, 2, 4 bytes and 0 to 10. */
 static void test_places(void **state)
 {
 	static const struct pp_plot_point points[] = {
@@ -135,8 +135,8 @@ static void test_places(void **state)
 	(void)state;
 	pp_plot_write(&out, &p);
 	well_formed(out.data);
-	has(out.data, "d=\"M64.0 14.0L346.0 145.0L628.0 276.0\"");
-	has(out.data, "M346.0 171.2V118.8"); /* the interval of the middle one */
+	has(out.data, "d=\"M64.0 28.0L346.0 152.0L628.0 276.0\"");
+	has(out.data, "M346.0 176.8V127.2"); /* the interval of the middle one */
 	has(out.data, "&lt;host&gt;, 2 bytes: 5 MB/s");
 	pp_buf_reset(&out);
 	p.n = 0;
