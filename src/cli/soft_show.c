@@ -182,6 +182,49 @@ static unsigned int faults_rows(struct shown *s)
 	return rows;
 }
 
+static void gpu_row(struct shown *s, const json_t *process, const json_t *gpu)
+{
+	const json_t *slow = json_object_get(gpu, "slow");
+	const char *inside = json_string_value(json_object_get(gpu, "inside"));
+
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(process, "pid"));
+	pp_out_cell(s->out, pp_soft_text(gpu, "bdf"));
+	pp_out_cell(s->out, json_is_true(json_object_get(gpu, "mps")) ? "yes" : "no");
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(gpu, "copies"));
+	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(gpu, "under_way"));
+	if (slow)
+		pp_out_cellf(s->out, "%lld bytes %s %s for %lld ms%s%s",
+			     (long long)pp_soft_number(slow, "bytes"),
+			     pp_soft_text(slow, "direction"), pp_soft_text(slow, "state"),
+			     (long long)pp_soft_number(slow, "since_ms"), inside ? ", inside " : "",
+			     inside ? inside : "");
+	else
+		pp_out_cell(s->out, "-");
+}
+
+static void gpus_table(struct shown *s)
+{
+	static const struct pp_out_column columns[] = {
+		{NULL, "PID", false},	 {NULL, "GPU", true},	     {NULL, "MPS", true},
+		{NULL, "COPIES", false}, {NULL, "UNDER WAY", false}, {NULL, "SLOW", true},
+	};
+	size_t i, j;
+	json_t *process, *gpu;
+	unsigned int rows = 0;
+
+	json_array_foreach(s->processes, i, process)
+		json_array_foreach(json_object_get(process, "gpus"), j, gpu)
+	{
+		if (rows++ == 0) {
+			pp_out_heading(s->out, "Memory of GPUs (copied, simulated)");
+			pp_out_table(s->out, NULL, columns, PP_ARRAY_LEN(columns));
+		}
+		gpu_row(s, process, gpu);
+	}
+	if (rows)
+		pp_out_table_end(s->out);
+}
+
 static void show_text(struct shown *s)
 {
 	size_t silent = json_array_size(s->silent);
@@ -200,6 +243,7 @@ static void show_text(struct shown *s)
 		devices_tables(s);
 		if (faults_rows(s))
 			pp_out_table_end(s->out);
+		gpus_table(s);
 		pp_out_heading(s->out, "Queue pairs");
 		queue_pairs_table(s);
 	}

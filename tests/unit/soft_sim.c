@@ -150,6 +150,7 @@ void soft_sim_make_far(struct soft_sim *sim, struct soft_sim_node *node, uint32_
 	assert_non_null(node->staging);
 	assert_true(soft_staging_add(&node->mover.out, node->staging));
 	assert_true(soft_staging_add(&node->mover.in, node->staging + SOFT_STAGING_SEGMENT));
+	node->taken = taken;
 	if (taken) {
 		assert_non_null(soft_staging_get(&node->mover.out, taken));
 		assert_non_null(soft_staging_get(&node->mover.in, taken));
@@ -163,6 +164,8 @@ void soft_sim_node_done(struct soft_sim_node *node)
 	for (unsigned int way = 0; way < 2; way++)
 		while (node->copier.to[way].first)
 			copier_do(&node->copier, way);
+	assert_int_equal(node->mover.in.in_use, node->taken);
+	assert_int_equal(node->mover.out.in_use, node->taken);
 	free(node->staging);
 	for (unsigned int i = 0; i < node->num_regions; i++)
 		soft_regions_remove(node->regions, &node->region[i]);

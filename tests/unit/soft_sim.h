@@ -34,6 +34,7 @@ struct soft_sim_node {
 	struct soft_mover mover;
 	struct soft_sim_copier copier;
 	uint8_t *staging;
+	size_t taken; /* of staging of either direction, by others */
 	struct soft_regions *regions;
 	struct soft_region region[SOFT_SIM_REGIONS];
 	unsigned int num_regions;

@@ -24,6 +24,9 @@ int ibv_get_device_index(struct ibv_device *device);
 struct ibv_context *ibv_open_device(struct ibv_device *device);
 int ibv_close_device(struct ibv_context *context);
 
+/* dmabuf_range.c */
+int peerpath_soft_dmabuf_range(int fd, uint64_t va, uint64_t length);
+
 /* query_device.c */
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
 

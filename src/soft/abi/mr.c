@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "soft/abi/export.h"
+#include "soft/engine/gpus.h"
 #include "base/banned.h"
 
 enum {
@@ -24,7 +25,8 @@ enum {
 };
 
 /* First that knows the kind of memory wins. */
-static soft_mr_maker *const makers[] = {soft_mr_make_null, soft_mr_make_host, soft_mr_make_mapped};
+static soft_mr_maker *const makers[] = {soft_mr_make_null, soft_mr_make_host, soft_mr_make_cuda,
+					soft_mr_make_mapped};
 
 static int check_access(unsigned int access)
 {
@@ -68,7 +70,7 @@ static int enter(struct soft_context *c, struct soft_mr_object *mr)
 	if (r)
 		return r;
 	soft_engine_lock(c->engine);
-	r = soft_regions_add(soft_engine_regions(c->engine), &mr->region);
+	r = soft_engine_add_region(c->engine, &mr->region);
 	soft_engine_unlock(c->engine);
 	if (r)
 		(void)soft_object_leave(c, &mr->object);
@@ -284,7 +286,10 @@ static void mr_remove(struct soft_context *c, struct soft_mr_object *mr)
 		soft_engine_take_back(c->engine, mr->region.base, mr->region.length);
 	soft_engine_unlock(c->engine);
 	soft_object_unuse(&mr->pd->object);
-	mr_release(mr);
+	/* The client may free it now: no copy may come after. One that hangs keeps what it needs.
+	 */
+	if (!mr->gpu || soft_gpus_leave(c->engine, &mr->region))
+		mr_release(mr);
 }
 
 void soft_mr_drop(struct soft_context *c, struct soft_object *object)

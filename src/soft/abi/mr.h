@@ -21,6 +21,7 @@ typedef int soft_mr_maker(const struct soft_mr_request *request, struct soft_mr_
 
 soft_mr_maker soft_mr_make_null;
 soft_mr_maker soft_mr_make_host;
+soft_mr_maker soft_mr_make_cuda;
 soft_mr_maker soft_mr_make_mapped;
 /* All registrations end here. @addr is what the client sees in the object. NULL with errno set. */
 struct ibv_mr *soft_mr_new(struct ibv_pd *pd, const struct soft_mr_request *request, void *addr,
@@ -28,6 +29,12 @@ struct ibv_mr *soft_mr_new(struct ibv_pd *pd, const struct soft_mr_request *requ
 struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);
 int soft_advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *sges,
 		   uint32_t num_sges);
+/* Bytes behind a descriptor that may be registered, or -errno: of other files the kernel says
+ * EINVAL.
+ */
+int64_t soft_mr_descriptor_size(int fd);
+/* Was it told which addresses @fd exports? See soft/dmabuf_range.h. */
+bool soft_dmabuf_range_of(int fd, uint64_t *ret_va);
 /* Undoes soft_mr_make_mapped(). */
 void soft_mr_unmap(struct soft_mr_object *mr);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "soft/copy/cuda_memory.h"
 #include "base/banned.h"
 
 enum { PAGE = 4096, MINCORE_PAGES = 16384 };
@@ -104,6 +105,10 @@ int soft_mr_range_check(uint64_t addr, uint64_t len, bool writable)
 
 	if (__builtin_add_overflow(addr, len, &end))
 		return -EINVAL;
+	/* A GPU's is in the list, as a device's mapping, and not to be had: the kernel says so too,
+	 * where no driver of the GPU's lends it (nvidia-peermem). */
+	if (soft_cuda_is_device(addr) || (len && soft_cuda_is_device(end - 1)))
+		return -EFAULT;
 	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? check_core(addr, end) : check_list(fd, addr, end, writable);
 }

@@ -17,8 +17,7 @@
 
 enum { DMA_BUF_FS = 0x444d4142 }; /* DMA_BUF_MAGIC: f_type of a dma-buf's file system */
 
-/* Size of what may be registered, or -errno: of other files the kernel says EINVAL. */
-static int64_t size_of(int fd)
+int64_t soft_mr_descriptor_size(int fd)
 {
 	struct statfs fs;
 	struct stat st;
@@ -46,7 +45,7 @@ int soft_mr_make_mapped(const struct soft_mr_request *q, struct soft_mr_object *
 
 	if (q->fd < 0)
 		return -ENODEV;
-	size = size_of(q->fd);
+	size = soft_mr_descriptor_size(q->fd);
 	if (size < 0)
 		return (int)size;
 	if (__builtin_add_overflow(q->addr, q->length, &end) || end > (uint64_t)size ||

@@ -96,6 +96,10 @@ struct soft_mr_object {
 	void *mapping; /* mr_mapped.c: what was mapped, and how much */
 	size_t mapping_length;
 	int fd; /* kept: the kernel's list of dma-bufs shows who holds them; -1: none */
+	/* mr_cuda.c */
+	struct soft_cuda_device *gpu; /* NULL: no memory of a GPU */
+	uint64_t inode, descriptor_size, offset;
+	bool vmm, offset_modelled;
 };
 
 struct soft_channel_object {

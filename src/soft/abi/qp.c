@@ -31,6 +31,8 @@ static void on_event(struct soft_qp *qp, enum soft_qp_event event)
 static const struct soft_qp_ops ops = {
 	.send = soft_engine_send,
 	.event = on_event,
+	.ready = soft_engine_qp_ready,
+	.withdraw = soft_engine_qp_withdraw,
 };
 
 /* ── making ── */

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "soft/abi/ah.h"
 #include "soft/abi/qp_rules.h"
+#include "soft/engine/gpus.h"
 #include "base/banned.h"
 
 enum { DEFAULT_PKEY = 0xffff, PSN_MASK = 0xffffff };
@@ -183,6 +184,12 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	r = planned(c->device, attr, mask);
 	if (r)
 		return r;
+	/* Before the lock, and before anything changes: it may fail, and takes its time. */
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTR) {
+		r = soft_gpus_ready(c->engine);
+		if (r)
+			return -r;
+	}
 	soft_engine_lock(c->engine);
 	r = modify_locked(c, o, attr, mask);
 	if (!r && mask & IBV_QP_STATE)

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/json.h"
+#include "soft/abi/show_gpu.h"
 #include "soft/abi/show_link.h"
 #include "soft/engine/counter.h"
 #include "base/banned.h"
@@ -134,6 +135,7 @@ static void show_region(void *arg, struct soft_region *region)
 	pp_json_u64(s->json, "iova", region->iova);
 	pp_json_u64(s->json, "length_bytes", region->length);
 	pp_json_u64(s->json, "access", (uint64_t)mr->access);
+	soft_show_gpu_region(s->json, mr);
 	pp_json_end_object(s->json);
 }
 
@@ -185,5 +187,6 @@ void soft_show_process(void *arg, struct soft_engine *engine, struct pp_buf *out
 	soft_show_devices(&s, show_device);
 	pp_json_end_array(&json);
 	soft_show_lanes(&json, engine);
+	soft_show_gpus(&json, engine);
 	pp_json_end_object(&json);
 }

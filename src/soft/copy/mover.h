@@ -51,7 +51,7 @@ struct soft_copier {
 };
 
 struct soft_mover {
-	unsigned int regions; /* of devices; 0: nothing below is in use */
+	unsigned int regions; /* of devices, since ever; 0: nothing below is in use */
 	struct soft_staging out, in;
 	struct soft_landing *open; /* qp/landing.h: those that gather bytes for a copy */
 	uint64_t copies, copied_bytes, failed;

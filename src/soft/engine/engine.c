@@ -92,6 +92,9 @@ static void engine_free(struct soft_engine *e)
 {
 	struct soft_wire *next;
 
+	/* A child has neither their threads nor any business with CUDA. */
+	if (!e->inherited)
+		soft_gpus_done(e);
 	for (struct soft_wire *w = e->wires; w; w = next) {
 		next = w->next;
 		soft_cq_late_drop(&w->late);
@@ -130,6 +133,7 @@ static int engine_make(soft_engine_show *show, void *show_arg, struct soft_engin
 	e->wake_fd = e->show_fd = e->caller_fd = -1;
 	e->users = 1;
 	e->processors = processors();
+	soft_gpus_init(&e->gpus);
 	/* Without it all goes by the wire. */
 	(void)soft_lanes_init(&e->lanes);
 	pthread_mutexattr_init(&attr);
@@ -217,6 +221,15 @@ bool soft_engine_inherited(const struct soft_engine *e)
 unsigned int soft_engine_slot(const struct soft_engine *e)
 {
 	return e->slot ? soft_slot_number(e->slot) : 0;
+}
+
+int soft_engine_add_region(struct soft_engine *e, struct soft_region *region)
+{
+	int rc = soft_regions_add(e->regions, region);
+
+	if (!rc && region->copier)
+		e->mover.regions++;
+	return rc;
 }
 
 struct soft_regions *soft_engine_regions(struct soft_engine *e)

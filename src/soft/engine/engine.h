@@ -63,6 +63,8 @@ bool soft_engine_inherited(const struct soft_engine *engine);
 
 unsigned int soft_engine_slot(const struct soft_engine *engine);
 struct soft_regions *soft_engine_regions(struct soft_engine *engine);
+/* As soft_regions_add(); under the lock. */
+int soft_engine_add_region(struct soft_engine *engine, struct soft_region *region);
 
 /*
  * Not under the lock. The same addresses give the same wire, whose faults the first opener chose.
@@ -103,6 +105,10 @@ int soft_engine_path(struct soft_engine *engine, struct soft_wire *wire, const s
 /* What soft_qp_ops.send of every QP calls. */
 void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
 		      const struct iovec *pieces, unsigned int num_pieces);
+
+/* What soft_qp_ops.ready and .withdraw of every QP call. */
+void soft_engine_qp_ready(struct soft_qp *qp);
+void soft_engine_qp_withdraw(struct soft_qp *qp);
 
 /* @qp has something to do (posted, state changed): pumps it now and flushes the link. */
 void soft_engine_kick(struct soft_engine *engine, struct soft_qp *qp);

@@ -28,6 +28,7 @@ int soft_engine_add_qp(struct soft_engine *e, struct soft_wire *wire, struct sof
 	if (rc < 0)
 		return pp_error_set(err, rc, "no queue pair number is free");
 	qp->regions = e->regions;
+	qp->mover = &e->mover;
 	qp->counters = &wire->counters;
 	return 0;
 }
@@ -52,6 +53,17 @@ void soft_engine_remove_qp(struct soft_engine *e, struct soft_qp *qp)
 	/* What waited for the window that this one held may go on. */
 	if (!e->inherited)
 		soft_engine_hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
+}
+
+void soft_engine_qp_ready(struct soft_qp *qp)
+{
+	soft_engine_ready(soft_wire_of(qp)->engine, qp);
+}
+
+void soft_engine_qp_withdraw(struct soft_qp *qp)
+{
+	if (qp->lane)
+		soft_lane_take_back_of(qp->lane, qp->num);
 }
 
 void soft_engine_take_back(struct soft_engine *e, const void *base, uint64_t len)

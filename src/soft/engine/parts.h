@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "soft/engine/gpus.h"
 #include "soft/engine/engine.h"
 #include "soft/engine/lanes.h"
 #include "soft/engine/origin.h"
@@ -93,6 +94,8 @@ struct soft_engine {
 	struct soft_engine_window *windows[SOFT_WINDOW_BUCKETS];
 	struct soft_wire *wires;
 	struct soft_lanes lanes;
+	struct soft_mover mover;
+	struct soft_gpus gpus; /* has a lock of its own, taken before the engine's */
 	struct soft_qp *ready_head, *ready_tail;
 	pp_ns held_until;    /* acknowledges wait for a reply that they may go with; 0: none does */
 	pp_ns held;	     /* when that began last */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUDA's driver library, as far as it is needed here: declared by ourselves (its binary interface,
+ * which does not change), found only where the application has loaded it already. A process
+ * without CUDA never learns that this file exists.
+ */
+#ifndef SOFT_COPY_CUDA_DRIVER_H
+#define SOFT_COPY_CUDA_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct soft_cuda_context *soft_cuda_context; /* CUcontext */
+typedef struct soft_cuda_stream *soft_cuda_stream;   /* CUstream */
+typedef struct soft_cuda_event *soft_cuda_event;     /* CUevent */
+
+enum {
+	SOFT_CUDA_SUCCESS = 0,
+	SOFT_CUDA_OUT_OF_MEMORY = 2,
+	SOFT_CUDA_NOT_READY = 600,
+	SOFT_CUDA_STREAM_NON_BLOCKING = 1,
+	SOFT_CUDA_EVENT_DISABLE_TIMING = 2,
+	SOFT_CUDA_HOSTREGISTER_PORTABLE = 1,
+	SOFT_CUDA_CAPTURE_RELAXED = 2,
+	SOFT_CUDA_MEMORYTYPE_DEVICE = 2,
+	SOFT_CUDA_POINTER_MEMORY_TYPE = 2,
+	SOFT_CUDA_POINTER_IS_MANAGED = 8,
+	SOFT_CUDA_POINTER_DEVICE_ORDINAL = 9,
+	SOFT_CUDA_DEVICE_MPS_ENABLED = 133,
+};
+
+/* Member, name of the symbol, arguments. All return a CUresult, 0 on success. */
+#define SOFT_CUDA_CALLS(X)                                                                        \
+	X(device_get, "cuDeviceGet", (int *device, int ordinal))                                  \
+	X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))      \
+	X(device_bus_id, "cuDeviceGetPCIBusId", (char *id, int len, int device))                  \
+	X(ctx_create, "cuCtxCreate_v2",                                                           \
+	  (soft_cuda_context * context, unsigned int flags, int device))                          \
+	X(ctx_destroy, "cuCtxDestroy_v2", (soft_cuda_context context))                            \
+	X(ctx_push, "cuCtxPushCurrent_v2", (soft_cuda_context context))                           \
+	X(ctx_pop, "cuCtxPopCurrent_v2", (soft_cuda_context * context))                           \
+	X(ctx_set, "cuCtxSetCurrent", (soft_cuda_context context))                                \
+	X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                         \
+	X(stream_create, "cuStreamCreate", (soft_cuda_stream * stream, unsigned int flags))       \
+	X(event_create, "cuEventCreate", (soft_cuda_event * event, unsigned int flags))           \
+	X(event_record, "cuEventRecord", (soft_cuda_event event, soft_cuda_stream stream))        \
+	X(event_query, "cuEventQuery", (soft_cuda_event event))                                   \
+	X(to_device, "cuMemcpyHtoDAsync_v2",                                                      \
+	  (uint64_t device, const void *host, size_t len, soft_cuda_stream stream))               \
+	X(to_host, "cuMemcpyDtoHAsync_v2",                                                        \
+	  (void *host, uint64_t device, size_t len, soft_cuda_stream stream))                     \
+	X(host_register, "cuMemHostRegister_v2", (void *at, size_t len, unsigned int flags))      \
+	X(host_unregister, "cuMemHostUnregister", (void *at))                                     \
+	X(pointer_attribute, "cuPointerGetAttribute", (void *value, int attribute, uint64_t at))  \
+	X(address_range, "cuMemGetAddressRange_v2", (uint64_t * base, size_t * len, uint64_t at)) \
+	X(retain_allocation, "cuMemRetainAllocationHandle", (uint64_t * handle, void *at))        \
+	X(release_allocation, "cuMemRelease", (uint64_t handle))
+
+struct soft_cuda_driver {
+#define SOFT_CUDA_MEMBER(member, symbol, arguments) int(*member) arguments;
+	SOFT_CUDA_CALLS(SOFT_CUDA_MEMBER)
+#undef SOFT_CUDA_MEMBER
+};
+
+/* NULL: it is not loaded in this process, or too old to have all of this. */
+const struct soft_cuda_driver *soft_cuda_driver(void);
+
+/* -errno of a CUresult. */
+int soft_cuda_errno(int result);
+
+#endif

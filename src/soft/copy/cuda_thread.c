@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread of a GPU. One stream a direction, in order: the first copy under way is the first
+ * that is done, so that one event is looked at.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "soft/copy/cuda_parts.h"
+
+#include "base/banned.h"
+
+static const pp_ns LOOKS_ON = 50000;	       /* after the last copy, for the next */
+static const pp_ns IMPATIENT = PP_MILLISECOND; /* a copy that takes so long may take longer */
+static const pp_ns NAP = 20000;
+static const pp_ns LAST_WORDS = PP_SECOND;
+
+/* A call of CUDA, and its name for as long as it lasts. */
+#define CALL(d, name, call) (enter(d, name), leave(d, (d)->cuda->call))
+
+static void enter(struct soft_cuda_device *d, const char *name)
+{
+	atomic_store_explicit(&d->inside_since, pp_clock_monotonic(), memory_order_relaxed);
+	atomic_store_explicit(&d->inside, name, memory_order_release);
+}
+
+static int leave(struct soft_cuda_device *d, int result)
+{
+	atomic_store_explicit(&d->inside, NULL, memory_order_release);
+	return result;
+}
+
+static void push(struct soft_cuda_queue *q, struct soft_copy *copy)
+{
+	copy->next = NULL;
+	if (q->last)
+		q->last->next = copy;
+	else
+		q->first = copy;
+	q->last = copy;
+}
+
+static struct soft_copy *pop(struct soft_cuda_queue *q)
+{
+	struct soft_copy *copy = q->first;
+
+	if (!copy)
+		return NULL;
+	q->first = copy->next;
+	if (!q->first)
+		q->last = NULL;
+	return copy;
+}
+
+void soft_cuda_start(struct soft_copier *copier, struct soft_copy *copy)
+{
+	struct soft_cuda_device *d = (struct soft_cuda_device *)copier;
+
+	copy->begun = pp_clock_monotonic();
+	pthread_mutex_lock(&d->lock);
+	d->copies++;
+	d->bytes += copy->len;
+	push(&d->waiting[copy->to_device], copy);
+	if (d->sleeps)
+		pthread_cond_signal(&d->more);
+	d->sleeps = false;
+	pthread_mutex_unlock(&d->lock);
+}
+
+void soft_cuda_cancel(struct soft_copier *copier, struct soft_region *region)
+{
+	struct soft_cuda_device *d = (struct soft_cuda_device *)copier;
+	struct soft_cuda_queue mine = {0};
+	struct soft_copy *copy;
+
+	pthread_mutex_lock(&d->lock);
+	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
+		struct soft_cuda_queue all = d->waiting[way];
+
+		d->waiting[way] = (struct soft_cuda_queue){0};
+		while ((copy = pop(&all)) != NULL)
+			push(copy->region == region ? &mine : &d->waiting[way], copy);
+	}
+	pthread_mutex_unlock(&d->lock);
+	while ((copy = pop(&mine)) != NULL)
+		soft_copy_done(copy, -ECANCELED);
+}
+
+/* The next copy that CUDA may be given, moved to those under way; NULL: none. */
+static struct soft_copy *take(struct soft_cuda_device *d, unsigned int way,
+			      soft_cuda_event *ret_event)
+{
+	struct soft_copy *copy = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->waiting[way].first && d->num[way] < SOFT_CUDA_UNDER_WAY) {
+		copy = pop(&d->waiting[way]);
+		copy->event = d->events[way][d->next_event[way]++ % SOFT_CUDA_UNDER_WAY];
+		*ret_event = copy->event;
+		copy->rc = 0;
+		push(&d->under_way[way], copy);
+		d->num[way]++;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return copy;
+}
+
+static int begin(struct soft_cuda_device *d, struct soft_copy *copy, soft_cuda_event event)
+{
+	soft_cuda_stream stream = d->streams[copy->to_device];
+	int r;
+
+	if (copy->to_device)
+		r = CALL(d, "cuMemcpyHtoDAsync",
+			 to_device(copy->at, copy->host, copy->len, stream));
+	else
+		r = CALL(d, "cuMemcpyDtoHAsync", to_host(copy->host, copy->at, copy->len, stream));
+	if (!r)
+		r = CALL(d, "cuEventRecord", event_record(event, stream));
+	return r;
+}
+
+static bool begin_all(struct soft_cuda_device *d)
+{
+	struct soft_copy *copy;
+	soft_cuda_event event;
+	bool any = false;
+
+	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
+		while ((copy = take(d, way, &event)) != NULL) {
+			int r = begin(d, copy, event);
+
+			/* Only this thread takes it out of its queue. */
+			if (r)
+				copy->rc = soft_cuda_errno(r);
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* Those that are over, in order. */
+static struct soft_copy *reap(struct soft_cuda_device *d)
+{
+	struct soft_cuda_queue over = {0};
+
+	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
+		struct soft_copy *copy;
+
+		while ((copy = d->under_way[way].first) != NULL) {
+			int r = copy->rc ? 0 : CALL(d, "cuEventQuery", event_query(copy->event));
+
+			if (r == SOFT_CUDA_NOT_READY)
+				break;
+			if (r)
+				copy->rc = soft_cuda_errno(r);
+			pthread_mutex_lock(&d->lock);
+			(void)pop(&d->under_way[way]);
+			d->num[way]--;
+			d->failed += copy->rc != 0;
+			pthread_mutex_unlock(&d->lock);
+			push(&over, copy);
+		}
+	}
+	return over.first;
+}
+
+static void deliver(struct soft_cuda_device *d, struct soft_copy *list)
+{
+	bool alone;
+
+	pthread_mutex_lock(&d->lock);
+	alone = d->alone;
+	d->delivers = !alone;
+	pthread_mutex_unlock(&d->lock);
+	/* Whoever waited for them has gone, with their memory. */
+	if (alone)
+		return;
+	d->deliver(d->arg, list);
+	pthread_mutex_lock(&d->lock);
+	d->delivers = false;
+	pthread_cond_signal(&d->delivered);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static bool idle_locked(const struct soft_cuda_device *d)
+{
+	return !d->waiting[0].first && !d->waiting[1].first && !d->num[0] && !d->num[1];
+}
+
+/* Until there is more to do. false: the end. */
+static bool rest(struct soft_cuda_device *d, pp_ns active)
+{
+	pp_ns now = pp_clock_monotonic();
+	bool go_on, idle;
+
+	pthread_mutex_lock(&d->lock);
+	idle = idle_locked(d);
+	if (idle && !(d->spins && now - active < LOOKS_ON)) {
+		while (!d->stop && idle_locked(d)) {
+			d->sleeps = true;
+			pthread_cond_wait(&d->more, &d->lock);
+		}
+		d->sleeps = false;
+	}
+	go_on = !d->stop;
+	pthread_mutex_unlock(&d->lock);
+	if (!idle && now - active > IMPATIENT) {
+		const struct timespec nap = {.tv_nsec = NAP};
+
+		(void)nanosleep(&nap, NULL);
+	} else if (!d->spins) {
+		(void)sched_yield();
+	}
+	return go_on;
+}
+
+/* What CUDA has not been given is in vain; what it has is waited for, a moment. */
+static void end(struct soft_cuda_device *d)
+{
+	pp_ns until = pp_clock_monotonic() + LAST_WORDS;
+	struct soft_cuda_queue vain = {0};
+	struct soft_copy *copy;
+
+	pthread_mutex_lock(&d->lock);
+	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
+		while ((copy = pop(&d->waiting[way])) != NULL) {
+			copy->rc = -ECANCELED;
+			push(&vain, copy);
+		}
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (vain.first)
+		deliver(d, vain.first);
+	while (d->num[0] + d->num[1] && pp_clock_monotonic() < until) {
+		const struct timespec nap = {.tv_nsec = NAP};
+		struct soft_copy *over = reap(d);
+
+		if (over)
+			deliver(d, over);
+		else
+			(void)nanosleep(&nap, NULL);
+	}
+	if (!d->num[0] && !d->num[1])
+		(void)CALL(d, "cuCtxDestroy", ctx_destroy(d->context));
+}
+
+void *soft_cuda_thread(void *arg)
+{
+	struct soft_cuda_device *d = arg;
+	int mode = SOFT_CUDA_CAPTURE_RELAXED;
+	pp_ns active = pp_clock_monotonic();
+
+	(void)CALL(d, "cuCtxSetCurrent", ctx_set(d->context));
+	(void)d->cuda->capture_mode(&mode);
+	do {
+		bool any = begin_all(d);
+		struct soft_copy *over = reap(d);
+
+		if (over)
+			deliver(d, over);
+		if (any || over)
+			active = pp_clock_monotonic();
+	} while (rest(d, active));
+	end(d);
+	return NULL;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "soft/engine/gpus.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "soft/engine/parts.h"
+
+#include "base/banned.h"
+
+void soft_gpus_init(struct soft_gpus *gpus)
+{
+	pthread_mutex_init(&gpus->making, NULL);
+}
+
+void soft_gpus_done(struct soft_engine *e)
+{
+	const struct soft_staging *pools[] = {&e->mover.out, &e->mover.in};
+	bool ended = true;
+
+	for (int i = 0; i < SOFT_GPUS_MAX; i++)
+		ended = soft_cuda_device_free(e->gpus.gpus[i]) && ended;
+	/* One that hangs may still read there. */
+	for (unsigned int p = 0; p < 2 && ended; p++)
+		for (unsigned int i = 0; i < pools[p]->num; i++)
+			(void)munmap(pools[p]->segments[i].memory, SOFT_STAGING_SEGMENT);
+	pthread_mutex_destroy(&e->gpus.making);
+}
+
+/* Copies that are over, from a GPU's thread: what waited for them goes on in it. */
+static void deliver(void *arg, struct soft_copy *list)
+{
+	struct soft_engine *e = arg;
+	pp_ns before;
+
+	soft_engine_lock(e);
+	before = e->next_deadline;
+	for (struct soft_copy *copy = list, *next; copy; copy = next) {
+		next = copy->next;
+		soft_copy_done(copy, copy->rc);
+	}
+	soft_engine_hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
+	soft_engine_unlock(e);
+}
+
+/* A segment of either direction for each queue pair, as far as there are any. */
+static int stage(struct soft_engine *e, struct soft_cuda_device *gpu)
+{
+	struct soft_staging *pools[] = {&e->mover.out, &e->mover.in};
+	unsigned int wanted =
+		e->gpus.ready < SOFT_STAGING_SEGMENTS ? e->gpus.ready : SOFT_STAGING_SEGMENTS;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		while (pools[i]->num < wanted) {
+			void *at = mmap(NULL, SOFT_STAGING_SEGMENT, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+			int rc;
+
+			if (at == MAP_FAILED)
+				return -ENOMEM;
+			/* A child's copy of a page would take the GPU's place for it away. */
+			(void)madvise(at, SOFT_STAGING_SEGMENT, MADV_DONTFORK);
+			rc = soft_cuda_device_pin(gpu, at, SOFT_STAGING_SEGMENT);
+			if (rc) {
+				(void)munmap(at, SOFT_STAGING_SEGMENT);
+				return rc;
+			}
+			soft_engine_lock(e);
+			(void)soft_staging_add(pools[i], at);
+			soft_engine_unlock(e);
+		}
+	}
+	return 0;
+}
+
+/* All that is registered, for all that are ready. */
+static int prepare(struct soft_engine *e)
+{
+	struct soft_cuda_device *any = NULL;
+
+	if (!e->gpus.ready || !e->gpus.registered)
+		return 0;
+	for (int i = 0; i < SOFT_GPUS_MAX; i++) {
+		int rc = e->gpus.gpus[i] ? soft_cuda_device_open(e->gpus.gpus[i]) : 0;
+
+		if (rc)
+			return rc;
+		if (!any)
+			any = e->gpus.gpus[i];
+	}
+	return any ? stage(e, any) : 0;
+}
+
+int soft_gpus_register(struct soft_engine *e, int ordinal, struct soft_cuda_device **ret)
+{
+	struct soft_gpus *d = &e->gpus;
+	int rc = 0;
+
+	if (ordinal < 0 || ordinal >= SOFT_GPUS_MAX)
+		return -ENODEV;
+	pthread_mutex_lock(&d->making);
+	if (!d->gpus[ordinal])
+		rc = soft_cuda_device_new(ordinal, deliver, e, &d->gpus[ordinal]);
+	if (!rc) {
+		d->registered = true;
+		rc = prepare(e);
+	}
+	if (!rc)
+		*ret = d->gpus[ordinal];
+	pthread_mutex_unlock(&d->making);
+	return rc;
+}
+
+int soft_gpus_ready(struct soft_engine *e)
+{
+	struct soft_gpus *d = &e->gpus;
+	int rc;
+
+	pthread_mutex_lock(&d->making);
+	if (d->ready < SOFT_STAGING_SEGMENTS)
+		d->ready++;
+	rc = prepare(e);
+	pthread_mutex_unlock(&d->making);
+	return rc;
+}
+
+bool soft_gpus_leave(struct soft_engine *e, struct soft_region *region)
+{
+	const struct timespec nap = {.tv_nsec = 50000};
+	pp_ns until = pp_clock_monotonic() + SOFT_CUDA_SLOW;
+	uint32_t left;
+
+	soft_engine_lock(e);
+	region->copier->cancel(region->copier, region);
+	for (;;) {
+		left = region->copies;
+		soft_engine_unlock(e);
+		if (!left || pp_clock_monotonic() > until)
+			return !left;
+		(void)nanosleep(&nap, NULL);
+		soft_engine_lock(e);
+	}
+}
+
+void soft_gpus_each(struct soft_engine *e, void (*each)(void *, const struct soft_cuda_watch *),
+		    void *arg)
+{
+	for (int i = 0; i < SOFT_GPUS_MAX; i++) {
+		struct soft_cuda_watch watch;
+
+		if (!e->gpus.gpus[i])
+			continue;
+		soft_cuda_device_watch(e->gpus.gpus[i], &watch);
+		each(arg, &watch);
+	}
+}
+
+const struct soft_mover *soft_gpus_mover(const struct soft_engine *e)
+{
+	return &e->mover;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct soft_gpus: GPUs whose memory is registered in this process, and the staging through
+ * which its bytes go. Their contexts are made, and staging is page-locked, when both memory is
+ * registered and a queue pair is ready to receive: never later, in the middle of traffic.
+ *
+ * Not under the engine's lock, unless it says so: CUDA takes its time.
+ */
+#ifndef SOFT_ENGINE_GPUS_H
+#define SOFT_ENGINE_GPUS_H
+
+#include <pthread.h>
+
+#include "soft/copy/cuda_device.h"
+#include "soft/copy/mover.h"
+
+struct soft_engine;
+
+enum { SOFT_GPUS_MAX = 64 };
+
+struct soft_gpus {
+	pthread_mutex_t making;
+	struct soft_cuda_device *gpus[SOFT_GPUS_MAX]; /* by ordinal; NULL: none */
+	unsigned int ready; /* queue pairs that became ready to receive, at most as many as count */
+	bool registered;
+};
+
+void soft_gpus_init(struct soft_gpus *gpus);
+/* A process that ends its engine; never a child that inherited it. */
+void soft_gpus_done(struct soft_engine *engine);
+
+/* Memory of GPU @ordinal is to be registered. -ENODEV, -ENOMEM, -EIO. */
+int soft_gpus_register(struct soft_engine *engine, int ordinal, struct soft_cuda_device **ret);
+/* A queue pair is about to be ready to receive. */
+int soft_gpus_ready(struct soft_engine *engine);
+/* No copy of @region is begun any more; those under way are over when this returns. false: one
+ * hangs, and @region must stay. */
+bool soft_gpus_leave(struct soft_engine *engine, struct soft_region *region);
+/* Under the engine's lock. */
+void soft_gpus_each(struct soft_engine *engine,
+		    void (*each)(void *, const struct soft_cuda_watch *), void *arg);
+const struct soft_mover *soft_gpus_mover(const struct soft_engine *engine);
+
+#endif

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The client on the software device, beside a CUDA that needs no GPU and watches (tests/fake/cuda_copy.c).
+
+usage: fake.py PEERPATH CLIENT CUDA_DIRECTORY PART
+"""
+import collections
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+PEERPATH, CLIENT, CUDA = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
+PIECE = 1 << 20
+LO = "name=lo,address=127.0.0.1"
+WIRE = LO + ",same-host=no"
+ILL = LO + ",fault=loss=1% duplicate=1% reorder=1% seed={}"
+
+
+class Run:
+    def __init__(self, config, *args, **env):
+        with tempfile.TemporaryDirectory() as scratch:
+            log = pathlib.Path(scratch) / "log"
+            done = subprocess.run([PEERPATH, "soft", "--config", config, "--", CLIENT, *args],
+                                  env={**os.environ, "LD_LIBRARY_PATH": str(CUDA), "PP_FAKE_CUDA_LOG": str(log), **env},
+                                  capture_output=True, text=True, timeout=150, check=False)
+            lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+        self.out, self.err, self.status = done.stdout, done.stderr, done.returncode
+        self.wrong = [" ".join(line[2:]) for line in lines if line[0] == "wrong"]
+        self.copies = [(line[2], int(line[3])) for line in lines if line[0] == "copy"]
+        assert not self.wrong, (config, args, self.wrong)
+
+    def good(self):
+        assert self.status == 0, (self.status, self.out, self.err)
+        return self
+
+
+def part_kinds():
+    """Every pair of kinds, by either link."""
+    for config in (LO, WIRE):
+        for args in ((("-s", "host", "-t", "alloc"), ("-s", "vmm", "-t", "vmm2")) if config == LO else
+                     (("-s", "alloc", "-t", "host"), ("-s", "vmm2", "-t", "alloc", "-i", "20480"))):
+            run = Run(config, *args, "bytes").good()
+            assert "right" in run.out and run.copies, run.out
+
+
+def part_pieces():
+    """One message, one copy: a WRITE of 4 MiB is four of 1 MiB at either end, one of 1 MiB + 12345 is one."""
+    for config in (LO, WIRE):
+        run = Run(config, "-n", "16", "-l", str(4 << 20), "speed").good()
+        count = collections.Counter(run.copies)
+        assert count == {("to-host", PIECE): 128, ("to-device", PIECE): 128}, count
+        run = Run(config, "-n", "8", "-l", str(PIECE + 12345), "speed").good()
+        count = collections.Counter(run.copies)
+        assert count == {("to-host", PIECE + 12345): 16, ("to-device", PIECE + 12345): 16}, count
+        run = Run(config, "-n", "50", "-l", "64", "speed").good()
+        assert collections.Counter(run.copies) == {("to-host", 64): 100, ("to-device", 64): 100}, run.copies
+
+
+def part_ill():
+    for seed in (1, 2):
+        assert "right" in Run(ILL.format(seed), "bytes").good().out
+
+
+def part_unreliable():
+    for config in (LO, WIRE):
+        assert "right" in Run(config, "-u", "bytes").good().out
+
+
+def part_untold():
+    """Clients that know nothing of ours: iova is the address."""
+    Run(LO, "-s", "vmm", "-i", "4096", "bytes", PP_GPU_UNTOLD="1").good()
+
+
+def part_rules():
+    out = Run(LO, "rules").good().out
+    assert out.count("rule:") == 10, out
+
+
+def part_ends():
+    """Whatever goes first in the middle of copies: nobody touches memory that was freed."""
+    for who in "sr":
+        for what in ("kill", "exit", "close", "dereg", "destroy"):
+            for when in ("1", "3", "6"):
+                run = Run(LO, "-c", who + what, "-n", when, "ends", PP_FAKE_CUDA_DELAY_US="2000")
+                assert run.status in ((0, 137, -9) if what == "kill" else (0,)), (who, what, when, run.status, run.err)
+
+
+def part_failures():
+    """No context: no queue pair. A copy that fails: the sender hears LOC_QP_OP_ERR or REM_OP_ERR."""
+    run = Run(LO, "bytes", PP_FAKE_CUDA="fail-context")
+    assert run.status != 0 and "RTR: Cannot allocate memory" in run.out, (run.out, run.err)
+    seen = set()
+    for source, target in (("alloc", "host"), ("host", "alloc")):
+        run = Run(LO, "-s", source, "-t", target, "-n", "64", "-l", "65536", "speed", PP_FAKE_CUDA="fail-copy")
+        assert run.status != 0, run.out
+        seen.update(word for word in ("local QP operation error", "remote operation error") if word in run.err)
+    assert len(seen) == 2, seen
+
+
+def part_slow():
+    """A copy that is never done is named by `soft show`; the peer does not give up, and the process ends."""
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "LD_LIBRARY_PATH": str(CUDA), "PP_FAKE_CUDA": "hang",
+               "PP_FAKE_CUDA_LOG": str(pathlib.Path(scratch) / "log")}
+        with subprocess.Popen([PEERPATH, "soft", "--config", LO, "--", CLIENT, "-l", str(3 << 19), "speed"], env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as job:
+            try:
+                slow = []
+                for _ in range(100):
+                    time.sleep(0.1)
+                    shown = json.loads(subprocess.run([PEERPATH, "soft", "show", "--json"], capture_output=True,
+                                                      text=True, timeout=20, check=True).stdout)
+                    slow = [gpu for process in shown["processes"] for gpu in process.get("gpus", [])
+                            if gpu.get("slow")]
+                    if slow:
+                        break
+                assert slow, shown
+                assert slow[0]["slow"]["direction"] == "to-host" and slow[0]["slow"]["bytes"] == 3 << 19, slow
+                assert slow[0]["slow"]["since_ms"] >= 2000 and slow[0]["bdf"] == "0000:3b:00.0", slow
+                regions = [region for process in shown["processes"] for device in process["devices"]
+                           for region in device["memory_regions"] if region.get("memory") == "cuda"]
+                assert len(regions) == 2, shown
+                for region in regions:
+                    assert region["registration"] == "dmabuf" and region["offset"] == "modelled", region
+                    assert region["inode"] and region["descriptor_bytes"] >= region["length_bytes"], region
+                assert job.poll() is None
+            finally:
+                os.killpg(job.pid, signal.SIGKILL)
+
+
+PARTS = {name[5:]: function for name, function in globals().items() if name.startswith("part_")}
+
+if __name__ == "__main__":
+    PARTS[sys.argv[4]]()
