@@ -72,6 +72,7 @@ static int tell_software(struct pp_registering *g, const struct pp_memory_segmen
 	a = pp_attempt_begin(g, RANGE, "fd %d, address 0x%llx, length %llu: offset honoured", fd,
 			     (unsigned long long)s->base, (unsigned long long)s->size);
 	error = range(fd, s->base, s->size);
+	error = error < 0 ? -error : error;
 	pp_attempt_end(g, a, error);
 	return error ? pp_way_refused(g, RANGE, error, s->size) : 0;
 }

@@ -285,7 +285,7 @@ static void test_software(void **state)
 	assert_int_equal(told.fd, calls[0].fd);
 	assert_string_equal(reg.attempt[2].call, "peerpath_soft_dmabuf_range");
 	assert_non_null(strstr(reg.attempt[2].arguments, "offset honoured"));
-	tell_error = EINVAL;
+	tell_error = -EINVAL;
 	assert_int_equal(
 		bad(&software, m, &by_dmabuf, WORDS("peerpath_soft_dmabuf_range", "EINVAL (22)")),
 		-EINVAL);
