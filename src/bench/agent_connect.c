@@ -5,11 +5,12 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "bench/agent_state.h"
 #include "base/banned.h"
 
-enum { CONNECT_SECONDS = 5 };
+enum { CONNECT_SECONDS = 5, CM_SECONDS = 60 };
 
 static int connect_tcp(struct pp_agent *a, const struct pp_connect_command *c, struct pp_error *err)
 {
@@ -24,11 +25,60 @@ static int connect_tcp(struct pp_agent *a, const struct pp_connect_command *c, s
 			      err);
 }
 
+int pp_agent_cm_listen(struct pp_agent *a, struct pp_error *err)
+{
+	struct pp_cm_options options = {.address = a->cm_address,
+					.deadline = pp_clock_monotonic() + CM_SECONDS * PP_SECOND,
+					.stopped = pp_agent_left};
+	uint64_t nonce;
+	int r;
+
+	if (!a->end)
+		return 0;
+	r = pp_cm_address(&a->endpoint, a->cm_address, err);
+	if (r)
+		return r;
+	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
+		return pp_error_set(err, -EIO, "no random bytes");
+	options.nonce = nonce & INT64_MAX;
+	r = pp_cm_listen(&a->endpoint, &options, &a->cm, &a->cm_port, err);
+	a->cm_nonce = (int64_t)options.nonce;
+	return r;
+}
+
+void pp_agent_write_cm(const struct pp_agent *a, struct pp_json *out)
+{
+	if (!a->cm || !a->end)
+		return;
+	pp_json_str(out, "cm_address", a->cm_address);
+	pp_json_i64(out, "cm_port", a->cm_port);
+	pp_json_i64(out, "cm_nonce", a->cm_nonce);
+}
+
+static int connect_cm(struct pp_agent *a, const struct pp_connect_command *c, struct pp_error *err)
+{
+	const struct pp_cm_options options = {.address = c->cm_address,
+					      .port = (uint16_t)c->cm_port,
+					      .nonce = (uint64_t)c->cm_nonce,
+					      .deadline = pp_clock_monotonic() +
+							  CONNECT_SECONDS * PP_SECOND,
+					      .stopped = pp_agent_left};
+
+	if (a->end)
+		return pp_cm_accept(a->cm, err);
+	if (!c->cm_address || !c->cm_port)
+		return pp_error_set(err, -EBADMSG,
+				    "connect: the peer does not say where it listens");
+	return pp_cm_connect(&a->endpoint, &options, &a->cm, err);
+}
+
 static int connect_endpoint(struct pp_agent *a, const struct pp_connect_command *c,
 			    struct pp_error *err)
 {
 	int r = 0;
 
+	if (a->by_cm)
+		return connect_cm(a, c, err);
 	if (c->n_addresses != a->endpoint.options.qps)
 		return pp_error_set(err, -EPROTO, "%u queue pairs here, %u at the peer",
 				    a->endpoint.options.qps, c->n_addresses);
@@ -66,12 +116,17 @@ int pp_agent_reset(struct pp_agent *a, const struct pp_command *c, struct pp_jso
 	(void)c;
 	if (!a->has_endpoint)
 		return pp_error_set(err, -EINVAL, "reset: no endpoint is open");
+	a->cm = pp_cm_free(a->cm);
 	for (unsigned int i = 0; !r && i < a->endpoint.options.qps; i++)
 		r = pp_endpoint_reset(&a->endpoint, i, err);
 	if (r)
 		return r;
 	a->ready = false;
+	r = a->by_cm ? pp_agent_cm_listen(a, err) : 0;
+	if (r)
+		return r;
 	pp_agent_write_addresses(a, out);
+	pp_agent_write_cm(a, out);
 	return 0;
 }
 
@@ -86,6 +141,7 @@ void pp_agent_shut(struct pp_agent *a)
 	if (a->has_registered)
 		(void)pp_unregister(&a->registered, &ignored);
 	/* queue pairs end before the memory does: nothing arrives any more */
+	a->cm = pp_cm_free(a->cm);
 	if (a->has_endpoint)
 		pp_endpoint_close(&a->endpoint);
 	a->memory = a->memory ? pp_memory_free(a->memory) : NULL;

@@ -234,8 +234,10 @@ static int open_all(struct pp_agent *a, const struct pp_open_command *o, struct 
 	r = r ? r : make_memory(a, o, err);
 	if (r)
 		return r;
-	if (o->rung != PP_RUNG_TCP)
-		return register_memory(a, err);
+	if (o->rung != PP_RUNG_TCP) {
+		r = register_memory(a, err);
+		return r || !a->by_cm ? r : pp_agent_cm_listen(a, err);
+	}
 	one_part(a);
 	if (a->end)
 		r = pp_tcp_listen(a->address, &a->tcp, err);
@@ -254,6 +256,7 @@ int pp_agent_open(struct pp_agent *a, const struct pp_command *c, struct pp_json
 	a->open = true;
 	a->rung = (enum pp_rung)o->rung;
 	a->end = (unsigned int)o->end;
+	a->by_cm = o->cm;
 	a->tcp = PP_TCP_NONE;
 	a->registered = (struct pp_registered){0};
 	keep_text(a->device, o->device);
@@ -271,6 +274,7 @@ int pp_agent_open(struct pp_agent *a, const struct pp_command *c, struct pp_json
 	if (a->has_endpoint)
 		write_endpoint(a, out);
 	write_keys(a, out);
+	pp_agent_write_cm(a, out);
 	write_memory(a, out);
 	if (*a->gpu && a->memory->options.kind != PP_MEMORY_HOST &&
 	    a->memory->options.kind != PP_MEMORY_SIM)

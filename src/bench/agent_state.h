@@ -15,6 +15,7 @@
 #include "bench/tcp.h"
 #include "mem/memory.h"
 #include "mem/registration.h"
+#include "rdma/cm.h"
 
 enum { PP_AGENT_COUNTERS = 96, PP_AGENT_TEXT = 256 };
 
@@ -46,6 +47,11 @@ struct pp_agent {
 	struct pp_registered restricted; /* of agent_negative.c */
 	bool has_restricted;
 	struct pp_tcp tcp;
+	struct pp_cm *cm; /* -R; NULL */
+	bool by_cm;
+	char cm_address[PP_CM_ADDRESS];
+	uint16_t cm_port;
+	int64_t cm_nonce;
 	struct pp_staged *staged;
 	struct pp_gpu_watch *watch;
 
@@ -80,6 +86,9 @@ void pp_agent_shut(struct pp_agent *a);
 int pp_agent_lay(struct pp_agent *a, uint64_t size, struct pp_error *err);
 
 void pp_agent_write_addresses(const struct pp_agent *a, struct pp_json *out);
+/* -R: listens, at end 1; and what the peer must know of it. */
+int pp_agent_cm_listen(struct pp_agent *a, struct pp_error *err);
+void pp_agent_write_cm(const struct pp_agent *a, struct pp_json *out);
 /* The memory with the rung's way of registration. */
 int pp_agent_register(struct pp_agent *a, int access, struct pp_registered *ret,
 		      struct pp_error *err);

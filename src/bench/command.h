@@ -68,6 +68,8 @@ struct pp_connect_command {
 	unsigned int n_parts;
 	const char *tcp_address, *nonce; /* NULL: none */
 	int64_t tcp_port;
+	const char *cm_address; /* -R: where the peer's librdmacm listens; NULL */
+	int64_t cm_port, cm_nonce;
 	int64_t bounce, bounce_key; /* staged: address and rkey of the peer's bounce buffers */
 };
 

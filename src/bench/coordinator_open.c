@@ -174,6 +174,8 @@ static void order_open(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 	if (kind != PP_MEMORY_HOST)
 		pp_json_u64(j, "inside", c->o->inside);
 	pp_json_i64(j, "numa", m->numa[e]);
+	if (r != PP_RUNG_TCP)
+		pp_json_bool(j, "cm", c->o->cm);
 }
 
 static bool seat_both(struct pp_climb *c, struct pp_climber *m, enum pp_rung r)
@@ -197,6 +199,7 @@ bool pp_climb_connect(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 		      json_t *const answer[2], struct pp_order ret[2])
 {
 	static const char *const lists[] = {"keys", "bounce", "bounce_key", "tcp_port", "nonce"};
+	static const char *const fresh[] = {"addresses", "cm_address", "cm_port", "cm_nonce"};
 
 	for (unsigned int e = 0; e < 2; e++) {
 		json_t *opened = m->seat[r][!e].opened, *to = json_object();
@@ -208,9 +211,10 @@ bool pp_climb_connect(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 			if (json_object_get(opened, lists[i]))
 				(void)json_object_set(to, lists[i],
 						      json_object_get(opened, lists[i]));
-		if (json_object_get(answer[!e], "addresses"))
-			(void)json_object_set(to, "addresses",
-					      json_object_get(answer[!e], "addresses"));
+		for (size_t i = 0; i < PP_ARRAY_LEN(fresh); i++)
+			if (json_object_get(answer[!e], fresh[i]))
+				(void)json_object_set(to, fresh[i],
+						      json_object_get(answer[!e], fresh[i]));
 		if (r == PP_RUNG_TCP && m->address[!e])
 			(void)json_object_set_new(to, "tcp_address", json_string(m->address[!e]));
 		j = pp_order_begin(&ret[e], &m->seat[r][e], PP_DO_CONNECT);

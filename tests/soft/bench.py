@@ -132,6 +132,15 @@ def refusals():
                          ("wrong rkey", "beyond the region", "write without the right", "read without the right")}, found)
 
 
+def by_librdmacm():
+    """-R: the device's own librdmacm connects, also again after a refusal."""
+    document = bench("rungs=host,dmabuf,staged", "ops=write,send", "measures=bandwidth,latency", "sizes=4096", "repeats=1",
+                     "each_ms=5", "messages=50", "qps=2", "negative", "cm")
+    expect(all_right(document, 1) == 12, "cells")
+    for name in ("host", "dmabuf"):
+        expect(all(n["refused"] for n in rung(document, name)["negatives"]), rung(document, name)["negatives"])
+
+
 def pattern(name, nodes, pairs, at_once):
     document = bench("rungs=host", "ops=write", "measures=bandwidth", "sizes=4096", "repeats=1", "each_ms=5",
                      f"nodes={nodes}", f"pattern={name}")
@@ -320,6 +329,7 @@ PARTS = {
         ("two queue pairs, depth 4", matrix, "qps=2", "depth=4"),
         ("messages of several chunks", large),
         ("what must be refused", refusals),
+        ("connected by librdmacm", by_librdmacm),
         ("pairs of four", pattern, "pairs", 4, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], True),
         ("a ring of three", pattern, "ring", 3, [(0, 1), (1, 2), (2, 0)], True),
         ("three to one", pattern, "incast", 4, [(1, 0), (2, 0), (3, 0)], True),

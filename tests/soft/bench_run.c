@@ -7,7 +7,7 @@
  *   sizes                  list of bytes
  *   repeats, each_ms, messages, qps, depth, segments, inside, nodes, seed, stop_ms   numbers
  *   pattern, memory        words
- *   negative, witness, rails    flags
+ *   negative, witness, rails, cm    flags
  *
  * Exit: 0 and the document on standard output; 3 and a line on standard error.
  */
@@ -144,6 +144,7 @@ static void read_arguments(int argc, char **argv, struct settings *s)
 			read_one(s, key, argv[i] + len + 1);
 		s->o.negative |= !strcmp(argv[i], "negative");
 		s->o.second_witness |= !strcmp(argv[i], "witness");
+		s->o.cm |= !strcmp(argv[i], "cm");
 		s->o.all_rails |= !strcmp(argv[i], "rails");
 	}
 }
