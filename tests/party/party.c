@@ -4,7 +4,8 @@
  *
  *   party coordinate [--peer ADDRESS]... [--local N] [--deadline S] [--hold] [--stubborn]
  *   party listen [--once] [ADDRESS]
- *   party rank                    coordinate or serve, by the launcher's variables
+ *   party rank [--hold]           coordinate or serve, by the launcher's variables
+ *   party hosts LIST              what a list of hosts means
  *
  * The token comes from PEERPATH_TOKEN, else from the file PEERPATH_TOKEN_FILE; of a rank, else
  * from the job. The result is one line of JSON; the last line of a failure is its text, alone.
@@ -19,6 +20,7 @@
 
 #include "base/json.h"
 #include "base/parse.h"
+#include "rdma/hostlist.h"
 #include "rdma/party.h"
 #include "rdma/token.h"
 
@@ -259,6 +261,12 @@ static bool parse(int argc, char **argv, struct words *w)
 	return argc > 1;
 }
 
+static bool print_name(void *arg, const char *name)
+{
+	(void)arg;
+	return puts(name) >= 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction act = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
@@ -272,6 +280,8 @@ int main(int argc, char **argv)
 
 	if (!parse(argc, argv, &w))
 		return 64;
+	if (strcmp(argv[1], "hosts") == 0)
+		return pp_hostlist_expand(w.listen ? w.listen : "", print_name, NULL, &err) != 0;
 	(void)sigaction(SIGINT, &act, NULL);
 	(void)sigaction(SIGTERM, &act, NULL);
 	e = strcmp(argv[1], "rank") == 0 ? pp_launch_read(get, &launch, &err) : 0;
