@@ -28,8 +28,9 @@ enum {
 
 /* What a process tells about itself. */
 struct member {
-	pid_t pid;	  /* 0: none */
-	_Atomic int slot; /* -1: not ready */
+	pid_t pid;	   /* 0: none */
+	_Atomic int slot;  /* -1: not ready */
+	_Atomic bool held; /* ready, and does nothing yet */
 	_Atomic uint64_t right, wrong, handed_on;
 };
 
@@ -74,7 +75,7 @@ static int join(struct member *m)
 {
 	struct soft_link_config config = {.gids = {lo}, .num_gids = 1};
 	struct pp_error err = {0};
-	int rc = soft_slot_take(&slot, &err);
+	int rc = slot ? 0 : soft_slot_take(&slot, &err);
 
 	if (rc < 0)
 		return rc;
@@ -86,20 +87,24 @@ static int join(struct member *m)
 	return rc;
 }
 
-static void start(struct member *m)
+static void start_held(struct member *m, bool held)
 {
 	pp_ns end = pp_clock_monotonic() + WAIT_MS * PP_MILLISECOND;
 	pid_t pid;
 
 	memset(m, 0, sizeof(*m));
 	m->slot = -1;
+	m->held = held;
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		/* A test that fails must not leave it behind. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		slot = NULL; /* the parent's */
 		if (join(m) < 0)
 			_exit(1);
+		while (m->held)
+			(void)sched_yield();
 		for (;;)
 			turn(m, 100);
 	}
@@ -110,6 +115,11 @@ static void start(struct member *m)
 		else
 			(void)sched_yield();
 	assert_true(m->slot >= 0);
+}
+
+static void start(struct member *m)
+{
+	start_held(m, false);
 }
 
 static void end_process(struct member *m)
@@ -267,6 +277,31 @@ static void send_to_self(const int *fds)
 }
 
 /*
+ * Two that join at once, the second with the lower slot: each has asked before the other answers.
+ * What either attaches in the end must be right at once: one_round() sends less than makes anybody
+ * ask again.
+ */
+static void test_two_at_once(void **state)
+{
+	struct member *other = &members[0], *me = &members[MEMBERS - 1];
+	struct pp_error err = {0};
+	uint64_t before;
+
+	memset(members, 0, MEMBERS * sizeof(*members));
+	assert_int_equal(soft_slot_take(&slot, &err), 0);
+	start_held(other, true);
+	me->pid = getpid();
+	assert_int_equal(join(me), 0);
+	assert_true(me->slot < other->slot);
+	other->held = false;
+	for (int ms = 0; ms < 150; ms += 3)
+		turn(me, 3);
+	before = handed_on();
+	one_round();
+	assert_int_equal(handed_on(), before);
+}
+
+/*
  * Who moves in the group while another is stopped: what the kernel's hash brings to the stopped one
  * is lost and nobody tells. Who misses an answer asks, and then gets all.
  */
@@ -306,6 +341,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_first_dies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_one_is_left, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_one_sleeps, set_up, tear_down),
+		cmocka_unit_test_teardown(test_two_at_once, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
 	};
 	int rc;

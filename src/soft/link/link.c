@@ -68,7 +68,7 @@ int soft_link_open(const struct soft_link_config *config, struct soft_link **ret
 		if (link->handover)
 			soft_steer_start(link, &link->receivers[i]);
 		else
-			soft_steer_by_number(&link->receivers[i]);
+			soft_steer_by_number(link->receivers[i].fd);
 	*ret = link;
 	return 0;
 }

@@ -44,6 +44,8 @@ struct soft_steer {
 	pp_ns deadline, not_before;
 	int16_t places[SOFT_SLOTS]; /* by slot, -1: unknown */
 	int16_t told[SOFT_SLOTS];   /* the same, of this asking alone */
+	bool heard[SOFT_SLOTS];	    /* who asked meanwhile */
+	unsigned int again;	    /* times it was asked again for their sake */
 };
 
 struct soft_receiver {
@@ -119,8 +121,8 @@ void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, c
 void soft_train_send(struct soft_link *link);
 
 /* steer.c */
-/* Attaches a filter that takes the slot for the place: where nobody can be asked. */
-void soft_steer_by_number(struct soft_receiver *r);
+/* Attaches a filter that takes the slot for the place: until somebody has asked. */
+void soft_steer_by_number(int fd);
 /* Asks who sits where; link->handover must be there. */
 void soft_steer_start(struct soft_link *link, struct soft_receiver *r);
 /* Goes on with it, as far as answers have come. Only while r->steer.nonce is set. */
@@ -128,6 +130,8 @@ void soft_steer_advance(struct soft_link *link, struct soft_receiver *r);
 /* Is the datagram, which is for our slot, an answer to a probe? */
 bool soft_steer_takes(struct soft_link *link, struct soft_receiver *r,
 		      const struct soft_datagram *d);
+/* A probe of the slot was handed on. */
+void soft_steer_heard(struct soft_receiver *r, unsigned int slot);
 /* Asks again, unless it is under way or was done just now. */
 void soft_steer_doubt(struct soft_link *link, struct soft_receiver *r);
 /* Datagrams of another slot came, and their process is there. */

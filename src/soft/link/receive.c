@@ -88,7 +88,9 @@ static size_t hand_on(struct soft_link *link, struct soft_receiver *r,
 	}
 	link->stats.handed_on += n;
 	/* A probe is handed on because it should be. */
-	if (!soft_probe_read(run.bytes, run.len, &probe))
+	if (soft_probe_read(run.bytes, run.len, &probe))
+		soft_steer_heard(r, (unsigned int)slot);
+	else
 		soft_steer_misrouted(link, r);
 	return run.len;
 }

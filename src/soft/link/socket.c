@@ -132,8 +132,7 @@ static int bind_error(const struct soft_gid *gid, int code, struct pp_error *err
 			    strerrordesc_np(-code));
 }
 
-int soft_receiver_open(struct soft_receiver *r, const struct soft_gid *gid, size_t *ret_buffer,
-		       struct pp_error *err)
+static int open_bound(const struct soft_gid *gid, bool first)
 {
 	union soft_sockaddr at;
 	socklen_t len = soft_sockaddr_make(gid, SOFT_UDP_PORT, &at);
@@ -141,14 +140,30 @@ int soft_receiver_open(struct soft_receiver *r, const struct soft_gid *gid, size
 	int rc;
 
 	if (fd < 0)
-		return bind_error(gid, fd, err);
+		return fd;
 	rc = receiver_set(fd, soft_gid_is_ipv4(gid));
+	if (first)
+		soft_steer_by_number(fd);
 	if (rc == 0 && bind(fd, &at.any, len) < 0)
 		rc = -errno;
 	if (rc < 0) {
 		(void)close(fd);
-		return bind_error(gid, rc, err);
+		return rc;
 	}
+	return fd;
+}
+
+int soft_receiver_open(struct soft_receiver *r, const struct soft_gid *gid, size_t *ret_buffer,
+		       struct pp_error *err)
+{
+	/* A socket that has a filter before it binds can be the first of a group, and nothing else.
+	 */
+	int fd = open_bound(gid, /* first= */ true);
+
+	if (fd == -EADDRINUSE)
+		fd = open_bound(gid, /* first= */ false);
+	if (fd < 0)
+		return bind_error(gid, fd, err);
 	*ret_buffer = granted(fd);
 	r->fd = fd;
 	r->ipv4 = soft_gid_is_ipv4(gid);

@@ -12,9 +12,10 @@
  * Nothing here has to be right for a datagram to arrive: a wrong table costs a hop. Only a process
  * that is stopped, and hands nothing on, swallows what a stale table brings it: who waits for an
  * answer in vain asks too. Two processes
- * that ask at once may each attach what is old already; what they hand on then makes them ask
- * again. A place beyond the group's end is left to the kernel's hash, so it is answered by a
- * process whose true place is lower: the lowest counts.
+ * that ask at once may each attach what is old already: who is asked by one that it has not found
+ * asks again. A place beyond the group's end is left to the kernel's hash, so it is answered by a
+ * process whose true place is lower: the lowest counts. Probes need a filter too, so the
+ * first of a group brings one along when it binds.
  */
 #include <linux/filter.h>
 #include <sys/random.h>
@@ -29,6 +30,7 @@ enum {
 	BATCH = 8, /* within net.unix.max_dgram_qlen, 10 by default */
 	UNKNOWN = -1,
 	MISROUTED_MAX = 16,
+	AGAIN_MAX = 3,
 };
 #define PATIENCE (20 * PP_MILLISECOND)	/* for an answer: the other one may have to wake up */
 #define PAUSE	 (100 * PP_MILLISECOND) /* between two times of asking */
@@ -61,13 +63,13 @@ static void attach(int fd, const int16_t places[SOFT_SLOTS])
 	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof(program));
 }
 
-void soft_steer_by_number(struct soft_receiver *r)
+void soft_steer_by_number(int fd)
 {
 	int16_t places[SOFT_SLOTS];
 
 	for (unsigned int i = 0; i < SOFT_SLOTS; i++)
 		places[i] = UNKNOWN;
-	attach(r->fd, places);
+	attach(fd, places);
 }
 
 static void send_batch(struct soft_link *link, struct soft_receiver *r)
@@ -94,7 +96,7 @@ static void send_batch(struct soft_link *link, struct soft_receiver *r)
 	}
 }
 
-void soft_steer_start(struct soft_link *link, struct soft_receiver *r)
+static void ask(struct soft_link *link, struct soft_receiver *r)
 {
 	struct soft_steer *s = &r->steer;
 	uint32_t random = 0;
@@ -109,9 +111,34 @@ void soft_steer_start(struct soft_link *link, struct soft_receiver *r)
 	for (unsigned int i = 0; !s->not_before && i < SOFT_SLOTS; i++)
 		s->places[i] = UNKNOWN;
 	s->not_before = pp_clock_monotonic() + PAUSE;
-	for (unsigned int i = 0; i < SOFT_SLOTS; i++)
+	for (unsigned int i = 0; i < SOFT_SLOTS; i++) {
 		s->told[i] = UNKNOWN;
+		s->heard[i] = false;
+	}
 	send_batch(link, r);
+}
+
+void soft_steer_start(struct soft_link *link, struct soft_receiver *r)
+{
+	r->steer.again = 0;
+	ask(link, r);
+}
+
+void soft_steer_heard(struct soft_receiver *r, unsigned int slot)
+{
+	if (r->steer.nonce && slot < SOFT_SLOTS)
+		r->steer.heard[slot] = true;
+}
+
+/* Not even we were found, or somebody joined since the probes were sent. */
+static bool missed(const struct soft_steer *s, unsigned int slot)
+{
+	if (s->told[slot] == UNKNOWN)
+		return true;
+	for (unsigned int i = 0; i < SOFT_SLOTS; i++)
+		if (s->heard[i] && s->told[i] == UNKNOWN)
+			return true;
+	return false;
 }
 
 static void answer(struct soft_steer *s, unsigned int slot, const struct soft_probe *probe)
@@ -165,9 +192,15 @@ void soft_steer_advance(struct soft_link *link, struct soft_receiver *r)
 		send_batch(link, r);
 		return;
 	}
-	learn(s);
-	attach(r->fd, s->places);
-	s->nonce = 0;
+	if (!missed(s, link->slot)) {
+		learn(s);
+		attach(r->fd, s->places);
+		s->nonce = 0;
+	} else if (s->again++ < AGAIN_MAX) {
+		ask(link, r);
+	} else {
+		s->nonce = 0; /* what another attached may be better than this */
+	}
 }
 
 void soft_steer_doubt(struct soft_link *link, struct soft_receiver *r)
