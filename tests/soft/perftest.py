@@ -40,7 +40,7 @@ def unreliable(options):
 
 def patience(options):
     # perftest measures the processor's clock for every row of figures.
-    return 100 if not unreliable(options) else 30 if "-a" in options.split() else 8
+    return 100 if not unreliable(options) else 60 if "-a" in options.split() else 20
 
 
 def run(config, gid, tool, options):
