@@ -82,7 +82,11 @@ def main():
                     continue
                 table.append((f"{tool} {option}, posted the {way} way, {'IPv6' if gid else 'IPv4'}",
                               run, config, gid, tool, option))
-    return cases(table, ONLY, together=2)
+    # perftest sleeps while it measures the processor's clock: two at a time, where nothing may be lost.
+    table = [row for row in table if not ONLY or any(word in row[0] for word in ONLY)]
+    lossy = [row for row in table if unreliable(row[-1])]
+    sound = [row for row in table if row not in lossy]
+    return max((cases(rows, together=n) for rows, n in ((sound, 2), (lossy, 1)) if rows), default=1)
 
 
 if __name__ == "__main__":
