@@ -133,9 +133,9 @@ static bool stands_alone(const char *text, const char *at)
 
 static void read_version(struct pp_derived *d, const char *text, size_t len, uint64_t line)
 {
-	static const char WORD[] = "NCCL version ";
-	const char *at = pp_derived_behind(text, len, WORD), *end = text + len;
-	const char *at_word = at ? at - strlen(WORD) : NULL;
+	static const char BANNER[] = "NCCL version ";
+	const char *at = pp_derived_behind(text, len, BANNER), *end = text + len;
+	const char *at_word = at ? at - strlen(BANNER) : NULL;
 	char version[PP_DERIVED_VERSION];
 	size_t n = 0;
 
