@@ -103,12 +103,28 @@ static int demanded(const char *name, unsigned int count)
 	return 0;
 }
 
-#define MAY_FAIL                                          \
-	do {                                              \
-		static unsigned int calls_;               \
-		int code_ = demanded(__func__, ++calls_); \
-		if (code_)                                \
-			return code_;                     \
+/* Counts begin anew: every one of them when it is next looked at. */
+static unsigned int era;
+
+API int pp_fake_cuda_count_again(void)
+{
+	return (int)++era;
+}
+
+static unsigned int counted(unsigned int *calls, unsigned int *of)
+{
+	if (*of != era)
+		*calls = 0;
+	*of = era;
+	return ++*calls;
+}
+
+#define MAY_FAIL                                                        \
+	do {                                                            \
+		static unsigned int calls_, of_;                        \
+		int code_ = demanded(__func__, counted(&calls_, &of_)); \
+		if (code_)                                              \
+			return code_;                                   \
 	} while (0)
 
 #define NEEDS_CONTEXT                           \
