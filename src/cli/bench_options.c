@@ -2,6 +2,7 @@
 #include "cli/bench_options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/near.h"
@@ -258,4 +259,9 @@ int pp_bench_options_read(const struct pp_args *args, struct pp_bench_options *r
 	if (!r)
 		*ret = o;
 	return r;
+}
+
+const char *pp_bench_variable(const char *name)
+{
+	return getenv(name);
 }

@@ -13,4 +13,7 @@ extern const struct pp_option pp_bench_options_table[];
 /* 0 or an exit code after one line on stderr. Texts are borrowed from @args. */
 int pp_bench_options_read(const struct pp_args *args, struct pp_bench_options *ret);
 
+/* getenv(), as pp_launch_read() takes it. */
+const char *pp_bench_variable(const char *name);
+
 #endif

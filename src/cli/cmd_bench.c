@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/parse.h"
 #include "bench/agent.h"
+#include "bundle/page.h"
 #include "cli/bench_options.h"
 #include "cli/bench_record.h"
 #include "cli/bench_text.h"
@@ -160,18 +161,13 @@ static int read_peers(struct run *r)
 	return r->arena.failed ? pp_complain(r->args, PP_EXIT_INTERNAL, "no memory") : code;
 }
 
-static const char *variable(const char *name)
-{
-	return getenv(name);
-}
-
 static int read_run(const struct pp_args *args, struct run *r)
 {
 	struct pp_error err = {0};
 	int code;
 
 	*r = (struct run){.args = args, .arena = PP_ARENA(1 << 20)};
-	if (pp_launch_read(variable, &r->launch, &err))
+	if (pp_launch_read(pp_bench_variable, &r->launch, &err))
 		return pp_complain(args, PP_EXIT_USAGE, "%s", err.text);
 	code = check_role(args, &r->launch);
 	code = code ? code : read_peers(r);
@@ -230,6 +226,26 @@ static int keep_records(const struct pp_args *args, struct pp_party *party)
 	return code;
 }
 
+static int write_page(struct run *r, const struct pp_bench *b, const struct pp_transfer *t)
+{
+	const char *file = pp_args_get(r->args, "html");
+	PP_AUTO_BUF struct pp_buf content = PP_BUF((size_t)16 << 20);
+	PP_AUTO_FREE char *page = NULL;
+	struct pp_error err = {0};
+	int e;
+
+	if (!file)
+		return 0;
+	e = pp_page_bench(b, t, pp_policy_margins(r->policy), &page);
+	if (!e) {
+		pp_buf_str(&content, page);
+		e = pp_output_write(file, &content, pp_args_has(r->args, "force"), &err);
+	}
+	return e ? pp_complain(r->args, e == -EEXIST ? PP_EXIT_USAGE : PP_EXIT_INTERNAL,
+			       "--html %s: %s", file, err.text[0] ? err.text : strerror(-e))
+		 : 0;
+}
+
 static int exit_of(const struct run *r, const struct pp_bench *b, const struct pp_transfer *t)
 {
 	if (pp_interrupted())
@@ -256,7 +272,8 @@ static int report(struct run *r, const struct pp_bench *b)
 	if (!code) {
 		pp_bench_emit(s.out, b, &t, margins);
 		s.answered = true;
-		code = exit_of(r, b, &t);
+		code = write_page(r, b, &t);
+		code = code ? code : exit_of(r, b, &t);
 	}
 	code = pp_session_close(&s, code);
 	pp_transfer_done(&t);

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "bundle/capture.h"
+#include "cli/bench_options.h"
 #include "cli/interrupt.h"
-#include "cli/proof.h"
+#include "cli/prove_memory.h"
+#include "rdma/launch.h"
 #include "base/banned.h"
 
 static void gates_json(struct pp_out *o, const struct pp_gates *g)
@@ -70,8 +72,35 @@ static void gates_text(struct pp_out *o, const struct pp_gates *g)
 	pp_out_table_end(o);
 }
 
-static void emit(struct pp_session *s, struct pp_out *o, const struct pp_proof *p)
+/* All of one run of prove. */
+struct prove {
+	struct pp_session s;
+	struct pp_proof p;
+	struct pp_prove_memory memory;
+	struct pp_launch launch;
+	enum pp_gate through;
+	bool keep, simulate,
+		moves; /* keep: a bundle; moves: gate 2 has somebody to move memory to */
+	bool measured; /* gate 2 was reached */
+};
+
+static const struct pp_transfer *transfer_of(const struct prove *v)
 {
+	return v->memory.child.bench ? &v->memory.transfer : NULL;
+}
+
+static const char *simulation_word(const struct prove *v)
+{
+	const struct pp_transfer *t = transfer_of(v);
+
+	return !t ? "not run" : t->passed ? "passed" : "failed";
+}
+
+static void emit(const struct prove *v, struct pp_out *o)
+{
+	const struct pp_session *s = &v->s;
+	const struct pp_proof *p = &v->p;
+
 	bool replayed = pp_source_mode(s->src) == PP_SOURCE_REPLAY;
 	pp_ns seen = s->node->started;
 	char when[32];
@@ -86,7 +115,9 @@ static void emit(struct pp_session *s, struct pp_out *o, const struct pp_proof *
 	pp_out_str(o, "through", NULL, pp_gate_name(p->gates.through));
 	pp_out_bool(o, "keep_going", NULL, p->gates.keep_going);
 	pp_out_bool(o, "stopped", NULL, p->gates.stopped);
-	pp_out_bool(o, "simulated", NULL, false);
+	pp_out_bool(o, "simulated", NULL, v->simulate);
+	if (v->simulate)
+		pp_out_str(o, "simulation", NULL, simulation_word(v));
 	pp_out_bool(o, "recording_complete", NULL, !pp_source_cut(s->src));
 	pp_out_verdict(o, "verdict", NULL, p->gates.verdict);
 	pp_out_str(o, "software_fingerprint", NULL,
@@ -101,10 +132,12 @@ static void emit(struct pp_session *s, struct pp_out *o, const struct pp_proof *
 		gates_json(o, &p->gates);
 	else
 		gates_text(o, &p->gates);
+	if (v->measured)
+		pp_prove_memory_emit(o, pp_policy_margins(p->policy), &v->memory);
 }
 
 /* result.json: the JSON document whatever the terminal got. malloc'ed. */
-static int result_document(struct pp_session *s, const struct pp_proof *p, char **ret)
+static int result_document(const struct prove *v, char **ret)
 {
 	char *PP_AUTO_FREE text = NULL;
 	size_t len = 0;
@@ -113,7 +146,7 @@ static int result_document(struct pp_session *s, const struct pp_proof *p, char 
 	int r = o ? 0 : -ENOMEM;
 
 	if (!r) {
-		emit(s, o, p);
+		emit(v, o);
 		r = pp_out_finish(o);
 	}
 	pp_out_free(o);
@@ -143,20 +176,21 @@ static int check_target(const struct pp_args *args)
 		 : 0;
 }
 
-static int write_bundle(struct pp_session *s, const struct pp_proof *p, struct pp_captured *ret)
+static int write_bundle(struct prove *v, struct pp_captured *ret)
 {
 	char *PP_AUTO_FREE result = NULL;
-	struct pp_bundle_file file = {.path = "result.json"};
+	struct pp_prove_memory *m = &v->memory;
+	struct pp_session *s = &v->s;
 	struct pp_capture_options options = capture_options(s->args);
 	struct pp_error err = {0};
-	int r = result_document(s, p, &result);
+	int r = result_document(v, &result);
 
 	if (r)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: %s", strerrordesc_np(-r));
-	file.data = result;
-	file.len = strlen(result);
-	options.files = &file;
-	options.n_files = 1;
+	/* The first place was kept for it. */
+	m->file[0] = (struct pp_bundle_file){"result.json", result, strlen(result)};
+	options.files = m->file;
+	options.n_files = m->n_files;
 	pp_capture_names(s->src);
 	r = pp_capture_write(s->node, s->record, &options, ret, &err);
 	return r ? pp_complain(s->args, r == -EINTR ? PP_EXIT_INTERRUPTED : PP_EXIT_INTERNAL, "%s",
@@ -164,59 +198,157 @@ static int write_bundle(struct pp_session *s, const struct pp_proof *p, struct p
 		 : 0;
 }
 
-/* The bundle's line stands below the verdict, whatever became of the bundle. */
-static int finish(struct pp_session *s, const struct pp_proof *p, bool keep)
+static int exit_of(const struct prove *v)
 {
-	struct pp_captured captured;
-	int code = keep ? write_bundle(s, p, &captured) : 0;
+	const struct pp_transfer *t = transfer_of(v);
 
-	pp_out_str(s->out, "bundle", keep ? "bundle" : NULL, keep && !code ? captured.path : NULL);
-	if (keep && !code) {
-		pp_out_bool(s->out, "complete", NULL, !captured.left_out);
-		pp_out_u64(s->out, "left_out", NULL, captured.left_out);
+	if (!v->simulate)
+		return pp_exit_of(v->s.args, v->p.gates.verdict);
+	return !t ? PP_EXIT_UNKNOWN : t->passed ? PP_EXIT_PASS : PP_EXIT_BAD;
+}
+
+/* The bundle's line stands below the verdict, whatever became of the bundle. */
+static int finish(struct prove *v)
+{
+	struct pp_out *o = v->s.out;
+	struct pp_captured captured;
+	int code = v->keep ? write_bundle(v, &captured) : 0;
+	bool written = v->keep && !code;
+
+	pp_out_str(o, "bundle", v->keep ? "bundle" : NULL, written ? captured.path : NULL);
+	if (written) {
+		pp_out_bool(o, "complete", NULL, !captured.left_out);
+		pp_out_u64(o, "left_out", NULL, captured.left_out);
 		if (captured.left_out)
-			pp_out_para(s->out, 2,
+			pp_out_para(o, 2,
 				    "bundle incomplete: %zu left out; in a replay they are unknown",
 				    captured.left_out);
 	}
-	s->answered = true;
-	return code ? code : pp_exit_of(s->args, p->gates.verdict);
+	v->s.answered = true;
+	return code ? code : exit_of(v);
 }
 
-int pp_cmd_prove(const struct pp_args *args)
+/* Options that go with gate 2 alone would say nothing without it. */
+static int check_memory_options(const struct prove *v, const struct pp_args *args)
 {
-	bool keep = !pp_args_has(args, "no-bundle");
-	const char *gate = pp_args_get(args, "through");
-	enum pp_gate through = PP_GATE_PREREQUISITES;
-	struct pp_proof p = {0};
-	struct pp_session s;
-	int code;
+	static const char *const with_others[] = {"token-file", "port",	   "device",
+						  "gpu",	"size",	   "duration",
+						  "repeats",	"busy-ok"};
+	static const char *const live[] = {"root", "replay"};
 
-	if (gate && pp_gate_parse(gate, &through))
+	for (size_t i = 0; !v->moves && i < PP_ARRAY_LEN(with_others); i++)
+		if (pp_args_has(args, with_others[i]))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "--%s goes with --peer or --simulate", with_others[i]);
+	for (size_t i = 0; v->moves && i < PP_ARRAY_LEN(live); i++)
+		if (pp_args_has(args, live[i]))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "--%s shows files: memory is moved on a live node only",
+					   live[i]);
+	return 0;
+}
+
+static int read_options(const struct pp_args *args, struct prove *v)
+{
+	const char *gate = pp_args_get(args, "through");
+	struct pp_error err = {0};
+	bool shown = pp_args_has(args, "root") || pp_args_has(args, "replay");
+
+	if (pp_launch_read(pp_bench_variable, &v->launch, &err))
+		return pp_complain(args, PP_EXIT_USAGE, "%s", err.text);
+	v->keep = !pp_args_has(args, "no-bundle");
+	v->simulate = pp_args_has(args, "simulate");
+	v->moves = v->simulate || pp_args_has(args, "peer") ||
+		   (!shown && v->launch.by && v->launch.size > 1);
+	v->through = v->moves ? PP_GATE_MEMORY : PP_GATE_PREREQUISITES;
+	if (gate && pp_gate_parse(gate, &v->through))
 		return pp_complain(args, PP_EXIT_USAGE,
 				   "--through does not take '%s': identity, prerequisites, memory, "
 				   "library, application, or 0 to 4",
 				   gate);
-	code = keep ? check_target(args) : 0;
-	if (code)
-		return code;
-	code = pp_session_open(args, keep, &s);
-	if (!code && pp_node_simulated(s.node))
+	return check_memory_options(v, args);
+}
+
+/* Any rank but the first is the other end of gate 2, and has nothing to print. */
+static bool is_served(const struct prove *v)
+{
+	return v->moves && v->launch.by && v->launch.rank > 0;
+}
+
+static int serve(const struct pp_args *args, struct prove *v)
+{
+	int code = pp_bench_child_run(args, false, &v->memory.child);
+
+	return code ? code : v->memory.child.status;
+}
+
+static int collect(const struct pp_args *args, struct prove *v)
+{
+	int code = pp_session_open(args, v->keep, &v->s);
+
+	if (!code && pp_node_simulated(v->s.node))
 		code = pp_complain(args, PP_EXIT_UNKNOWN,
 				   "%s is peerpath's software device: nothing is proven with it. "
 				   "Without 'soft --sysfs' the node itself is seen",
-				   pp_node_simulated(s.node)->name);
-	if (!code)
-		code = pp_proof_judge(&s, through, &p);
-	if (!code) {
-		emit(&s, s.out, &p);
-		pp_out_heading(s.out, "Verdict");
-		pp_out_verdict(s.out, NULL, "overall", p.gates.verdict);
-		if (!pp_out_is_json(s.out))
-			pp_proof_rules(s.out, &p);
-		code = finish(&s, &p, keep);
+				   pp_node_simulated(v->s.node)->name);
+	return code;
+}
+
+/*
+ * Gates 0 and 1 first: what fails there would fail gate 2 for another reason. A simulation does not
+ * touch what they found.
+ */
+static int judge(struct prove *v)
+{
+	bool asked = v->moves && v->through >= PP_GATE_MEMORY;
+	int code = pp_proof_judge(&v->s, v->through, &v->p);
+
+	v->measured = asked && (v->simulate || !v->p.gates.stopped);
+	if (code || !v->measured)
+		return code;
+	code = pp_prove_memory_run(&v->s, pp_policy_margins(v->p.policy), v->keep, &v->memory);
+	if (code || v->simulate)
+		return code;
+	pp_proof_done(&v->p);
+	v->p = (struct pp_proof){.transfer = transfer_of(v)};
+	return pp_proof_judge(&v->s, v->through, &v->p);
+}
+
+static void show(struct prove *v)
+{
+	struct pp_out *o = v->s.out;
+
+	emit(v, o);
+	pp_out_heading(o, "Verdict");
+	pp_out_verdict(o, NULL, "overall", v->p.gates.verdict);
+	if (v->simulate)
+		pp_out_str(o, NULL, "simulation", simulation_word(v));
+	if (!pp_out_is_json(o))
+		pp_proof_rules(o, &v->p);
+}
+
+int pp_cmd_prove(const struct pp_args *args)
+{
+	struct prove *v = calloc(1, sizeof(*v));
+	int code = v ? read_options(args, v) : pp_complain(args, PP_EXIT_INTERNAL, "no memory");
+
+	if (!v)
+		return code;
+	pp_prove_memory_init(&v->memory);
+	if (!code && is_served(v)) {
+		code = serve(args, v);
+	} else {
+		code = code || !v->keep ? code : check_target(args);
+		code = code ? code : collect(args, v);
+		code = code ? code : judge(v);
+		if (!code) {
+			show(v);
+			code = finish(v);
+		}
+		code = pp_session_close(&v->s, code);
 	}
-	code = pp_session_close(&s, code);
-	pp_proof_done(&p);
+	pp_proof_done(&v->p);
+	pp_prove_memory_done(&v->memory);
+	free(v);
 	return code;
 }

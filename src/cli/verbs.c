@@ -56,7 +56,19 @@ static const struct pp_option topo_options[] = {
 static const char *const fail_on_words[] = {"degraded", "fail", NULL};
 
 static const struct pp_option prove_options[] = {
-	{"through", 0, "GATE", "how far to go: a gate's name or number; 2 with a peer, else 1", NULL},
+	{"peer", 0, "HOST", "the other node, where 'peerpath bench --listen' waits; repeatable",
+	 NULL},
+	{"simulate", 0, NULL, "gate 2 on the software device; nothing is proven by it", NULL},
+	{"token-file", 0, "FILE", "the run's shared secret; else PEERPATH_TOKEN", NULL},
+	{"port", 'p', "PORT", "of the control channel (18516)", NULL},
+	{"device", 'd', "HCA", "BDF or name of the hca for gate 2; else each GPU's rail", NULL},
+	{"gpu", 0, "BDF", "GPU for gate 2", NULL},
+	{"size", 's', "LIST", "bytes of a message in gate 2: the job's sizes", NULL},
+	{"duration", 'D', "TIME", "of one repeat of bandwidth", NULL},
+	{"repeats", 0, "N", "of each figure", NULL},
+	{"busy-ok", 0, NULL, "gate 2 though others use the hca or the GPU (recorded)", NULL},
+	{"through", 0, "GATE", "how far to go: a gate's name or number; 2 with a peer, else 1",
+	 NULL},
 	{"keep-going", 0, NULL, "go on behind a failed gate (recorded)", NULL},
 	{"output", 'o', "PATH", "where the bundle goes: a directory, or NAME.tar.zst", NULL},
 	{"no-bundle", 0, NULL, "write no bundle", NULL},
@@ -125,10 +137,13 @@ const struct pp_verb pp_verbs[] = {
 	 NULL, prove_options, pp_common_options, NULL, 0, 0, pp_cmd_prove},
 	{"bench", "[HOST...]", "host and GPU memory over RDMA, paired and verified",
 	 "Moves the same messages between the same ends in every way there is: a TCP socket, host\n"
-	 "memory, GPU memory by DMA-BUF, by peermem, through the host. Interleaved, repeated, every\n"
-	 "byte compared. Then says which link is slow or broken. HOST runs 'bench --listen'; under a\n"
+	 "memory, GPU memory by DMA-BUF, by peermem, through the host. Interleaved, repeated, "
+	 "every\n"
+	 "byte compared. Then says which link is slow or broken. HOST runs 'bench --listen'; under "
+	 "a\n"
 	 "launcher (srun, mpirun) each rank is a node.",
-	 NULL, pp_bench_options_table, pp_output_options, NULL, 0, PP_PARTY_NODES - 1, pp_cmd_bench},
+	 NULL, pp_bench_options_table, pp_output_options, NULL, 0, PP_PARTY_NODES - 1,
+	 pp_cmd_bench},
 	{"topo", "", "how it is wired: matrix, rails, routes, links",
 	 "Prints the rails and why they were chosen, the matrix as nvidia-smi draws it, the route "
 	 "of\n"

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/bench_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "bundle/tree.h"
+#include "cli/interrupt.h"
+#include "cli/session.h"
+#include "base/banned.h"
+
+enum { DOCUMENT_MOST = 64 << 20, WORDS = 64, ARENA_MOST = 1 << 20 };
+
+/* Options that prove has in common with bench, and hands on. */
+static const char *const handed[] = {"token-file", "port",     "device",  "gpu",   "busy-ok",
+				     "size",	   "duration", "repeats", "policy"};
+
+struct words {
+	char *at[WORDS]; /* NULL-terminated */
+	size_t n;
+	struct pp_arena arena; /* of those that were put together */
+};
+
+static void add(struct words *w, const char *word)
+{
+	if (word && w->n < WORDS - 1)
+		w->at[w->n++] = (char *)(uintptr_t)word;
+}
+
+/* The child's command line; its words are others' or the arena's. */
+static void command(const struct pp_args *args, char *self, struct pp_bench_child *c,
+		    struct words *w)
+{
+	bool simulate = pp_args_has(args, "simulate");
+
+	add(w, self);
+	add(w, "bench");
+	add(w, "--json");
+	add(w, "--negative");
+	if (simulate)
+		add(w, "--simulate");
+	if (c->kept[0]) {
+		add(w, "--keep");
+		add(w, c->kept);
+	}
+	for (size_t i = 0; i < PP_ARRAY_LEN(handed); i++) {
+		const char *value = pp_args_get(args, handed[i]);
+
+		if (!pp_args_has(args, handed[i]))
+			continue;
+		add(w, pp_arena_printf(&w->arena, "--%s%s%s", handed[i], value ? "=" : "",
+				       value ? value : ""));
+	}
+	add(w, "--");
+	for (size_t i = 0; i < pp_args_count(args, "peer"); i++)
+		add(w, pp_args_nth(args, "peer", i));
+}
+
+static int start(char **argv, pid_t *ret_pid, int *ret_fd)
+{
+	int pipes[2];
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0) {
+		int e = errno;
+
+		(void)close(pipes[0]);
+		(void)close(pipes[1]);
+		return -e;
+	}
+	if (!pid) {
+		pp_interrupt_release();
+		if (dup2(pipes[1], STDOUT_FILENO) < 0)
+			_exit(PP_EXIT_INTERNAL);
+		(void)execv(argv[0], argv);
+		_exit(PP_EXIT_INTERNAL);
+	}
+	(void)close(pipes[1]);
+	*ret_pid = pid;
+	*ret_fd = pipes[0];
+	return 0;
+}
+
+/* The child hears of Ctrl-C by itself, and of SIGTERM by us; it has 5 s to end well. */
+static void read_all(int fd, pid_t pid, struct pp_buf *text)
+{
+	bool told = false;
+	char part[64 << 10];
+	ssize_t n;
+
+	while ((n = read(fd, part, sizeof(part)))) {
+		if (n > 0)
+			pp_buf_add(text, part, (size_t)n);
+		if (pp_interrupted() && !told) {
+			(void)kill(pid, SIGTERM);
+			told = true;
+		}
+		if (n < 0 && errno != EINTR)
+			break;
+	}
+}
+
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Takes the document apart; what is none is the reason why there was no run. */
+static void take(struct pp_buf *text, struct pp_bench_child *c)
+{
+	struct pp_error err = {0};
+	json_error_t where;
+	json_t *document;
+
+	if (!text->len) {
+		(void)snprintf(c->why, sizeof(c->why),
+			       "bench ended with status %d and said why above", c->status);
+		return;
+	}
+	document = text->failed ? NULL : json_loadb(text->data, text->len, 0, &where);
+	if (!document)
+		(void)snprintf(c->why, sizeof(c->why), "bench wrote no whole document");
+	else if (pp_bench_read(document, &c->bench, &err))
+		(void)snprintf(c->why, sizeof(c->why), "bench: %s", err.text);
+	else
+		c->document = pp_take(text->data);
+	json_decref(document);
+}
+
+static int make_place(const struct pp_args *args, struct pp_bench_child *c)
+{
+	(void)snprintf(c->kept, sizeof(c->kept), "/tmp/peerpath-nodes.XXXXXX");
+	if (mkdtemp(c->kept))
+		return 0;
+	c->kept[0] = '\0';
+	return pp_complain(args, PP_EXIT_INTERNAL, "/tmp: %s", strerror(errno));
+}
+
+int pp_bench_child_run(const struct pp_args *args, bool keep, struct pp_bench_child *ret)
+{
+	struct pp_bench_child c = {0};
+	PP_AUTO_BUF struct pp_buf text = PP_BUF(DOCUMENT_MOST);
+	struct words w = {.arena = PP_ARENA(ARENA_MOST)};
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int fd = -1, r = keep ? make_place(args, &c) : 0;
+	pid_t pid = -1;
+
+	if (r)
+		return r;
+	self[n < 0 ? 0 : n] = '\0';
+	command(args, self, &c, &w);
+	r = w.arena.failed ? -ENOMEM : start(w.at, &pid, &fd);
+	pp_arena_done(&w.arena);
+	if (r) {
+		pp_bench_child_done(&c);
+		return pp_complain(args, PP_EXIT_INTERNAL, "bench: %s", strerror(-r));
+	}
+	read_all(fd, pid, &text);
+	(void)close(fd);
+	c.status = wait_for(pid);
+	take(&text, &c);
+	*ret = c;
+	return 0;
+}
+
+void pp_bench_child_done(struct pp_bench_child *c)
+{
+	pp_bench_free(c->bench);
+	free(c->document);
+	if (c->kept[0])
+		(void)pp_tree_remove(AT_FDCWD, c->kept);
+	*c = (struct pp_bench_child){0};
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gate 2 of `prove`: runs `bench`, judges it, and gives what belongs into the bundle.
+ */
+#ifndef PP_CLI_PROVE_MEMORY_H
+#define PP_CLI_PROVE_MEMORY_H
+
+#include "bundle/bundle.h"
+#include "cli/bench_child.h"
+#include "cli/proof.h"
+#include "judge/transfer.h"
+
+enum { PP_PROVE_FILES = 2 + 1024 };
+
+struct pp_prove_memory {
+	struct pp_bench_child child;
+	struct pp_known_set *known;  /* that it borrows from */
+	struct pp_transfer transfer; /* where it ran */
+	/* For the bundle; the first place is the caller's, for result.json. */
+	struct pp_bundle_file file[PP_PROVE_FILES];
+	size_t n_files;
+	struct pp_arena arena;
+};
+
+void pp_prove_memory_init(struct pp_prove_memory *m);
+/*
+ * Runs and judges; where there was no run, m->child.why says why. @keep: the bundle is wanted. 0 or
+ * an exit code.
+ */
+int pp_prove_memory_run(struct pp_session *s, const struct pp_margins *margins, bool keep,
+			struct pp_prove_memory *m);
+/* Behind the gates: member "memory" in JSON. */
+void pp_prove_memory_emit(struct pp_out *o, const struct pp_margins *margins,
+			  const struct pp_prove_memory *m);
+void pp_prove_memory_done(struct pp_prove_memory *m);
+
+#endif
