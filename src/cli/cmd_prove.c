@@ -89,6 +89,15 @@ static const struct pp_transfer *transfer_of(const struct prove *v)
 	return v->memory.child.bench ? &v->memory.transfer : NULL;
 }
 
+/* What no longer holds that held before counts as much as what never did. */
+static enum pp_verdict overall(const struct prove *v)
+{
+	bool compared = v->memory.before && v->memory.child.bench;
+
+	return compared ? pp_verdict_worst(v->p.gates.verdict, v->memory.repeat.verdict)
+			: v->p.gates.verdict;
+}
+
 static const char *simulation_word(const struct prove *v)
 {
 	const struct pp_transfer *t = transfer_of(v);
@@ -119,7 +128,7 @@ static void emit(const struct prove *v, struct pp_out *o)
 	if (v->simulate)
 		pp_out_str(o, "simulation", NULL, simulation_word(v));
 	pp_out_bool(o, "recording_complete", NULL, !pp_source_cut(s->src));
-	pp_out_verdict(o, "verdict", NULL, p->gates.verdict);
+	pp_out_verdict(o, "verdict", NULL, overall(v));
 	pp_out_str(o, "software_fingerprint", NULL,
 		   pp_fact_str_or(s->node->self, PP_F_SOFTWARE_FINGERPRINT, NULL));
 	pp_out_str(o, "topology_class", NULL,
@@ -203,7 +212,7 @@ static int exit_of(const struct prove *v)
 	const struct pp_transfer *t = transfer_of(v);
 
 	if (!v->simulate)
-		return pp_exit_of(v->s.args, v->p.gates.verdict);
+		return pp_exit_of(v->s.args, overall(v));
 	return !t ? PP_EXIT_UNKNOWN : t->passed ? PP_EXIT_PASS : PP_EXIT_BAD;
 }
 
@@ -233,7 +242,7 @@ static int check_memory_options(const struct prove *v, const struct pp_args *arg
 {
 	static const char *const with_others[] = {"token-file", "port",	   "device",
 						  "gpu",	"size",	   "duration",
-						  "repeats",	"busy-ok"};
+						  "repeats",	"busy-ok", "after-reboot"};
 	static const char *const live[] = {"root", "replay"};
 
 	for (size_t i = 0; !v->moves && i < PP_ARRAY_LEN(with_others); i++)
@@ -320,7 +329,7 @@ static void show(struct prove *v)
 
 	emit(v, o);
 	pp_out_heading(o, "Verdict");
-	pp_out_verdict(o, NULL, "overall", v->p.gates.verdict);
+	pp_out_verdict(o, NULL, "overall", overall(v));
 	if (v->simulate)
 		pp_out_str(o, NULL, "simulation", simulation_word(v));
 	if (!pp_out_is_json(o))
@@ -334,7 +343,7 @@ int pp_cmd_prove(const struct pp_args *args)
 
 	if (!v)
 		return code;
-	pp_prove_memory_init(&v->memory);
+	code = code ? code : pp_prove_memory_open(args, &v->memory);
 	if (!code && is_served(v)) {
 		code = serve(args, v);
 	} else {

@@ -9,6 +9,7 @@
 
 #include "cli/bench_text.h"
 #include "cli/input.h"
+#include "cli/repeat_text.h"
 #include "judge/known.h"
 #include "base/banned.h"
 
@@ -16,9 +17,35 @@ static const char ARCHIVE[] = ".tar.zst";
 
 enum { ARENA_MOST = 64 << 20, CAPTURE_MOST = 32 << 20 };
 
-void pp_prove_memory_init(struct pp_prove_memory *m)
+static int load_before(const struct pp_args *args, struct pp_prove_memory *m)
+{
+	const char *path = pp_args_get(args, "after-reboot");
+	const struct pp_bundle_file *file;
+	struct pp_bundle *bundle = NULL;
+	struct pp_error err = {0};
+	json_t *document = NULL;
+	json_error_t where;
+	int r = pp_bundle_open(path, &bundle, &err);
+
+	if (r)
+		return pp_complain(args, PP_EXIT_INPUT, "--after-reboot: %s", err.text);
+	file = pp_bundle_file(bundle, "bench.json");
+	if (file)
+		document = json_loadb(file->data, file->len, 0, &where);
+	if (!document)
+		r = pp_complain(args, PP_EXIT_INPUT,
+				"--after-reboot: %s holds no run of gate 2 (bench.json)", path);
+	else if (pp_bench_read(document, &m->before, &err))
+		r = pp_complain(args, PP_EXIT_INPUT, "--after-reboot: %s: %s", path, err.text);
+	json_decref(document);
+	pp_bundle_free(bundle);
+	return r;
+}
+
+int pp_prove_memory_open(const struct pp_args *args, struct pp_prove_memory *m)
 {
 	*m = (struct pp_prove_memory){.arena = PP_ARENA(ARENA_MOST), .n_files = 1};
+	return pp_args_has(args, "after-reboot") ? load_before(args, m) : 0;
 }
 
 static void add_file(struct pp_prove_memory *m, const char *path, const char *data, size_t len)
@@ -74,6 +101,8 @@ static int judge(struct pp_session *s, const struct pp_margins *margins, struct 
 	if (r)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "%s", err.text);
 	r = pp_transfer_judge(m->child.bench, margins, m->known, &s->node->facts, &m->transfer);
+	if (!r && m->before)
+		r = pp_repeat_compare(m->before, m->child.bench, margins, &m->repeat);
 	return r ? pp_complain(s->args, PP_EXIT_INTERNAL, "cannot judge: %s", strerrordesc_np(-r))
 		 : 0;
 }
@@ -116,12 +145,16 @@ void pp_prove_memory_emit(struct pp_out *o, const struct pp_margins *margins,
 		memory_json(o, margins, m);
 	else
 		pp_bench_text(o, b, &m->transfer, margins);
+	if (b && m->before)
+		pp_repeat_text(o, &m->repeat, m->before);
 }
 
 void pp_prove_memory_done(struct pp_prove_memory *m)
 {
+	pp_repeat_done(&m->repeat);
 	pp_transfer_done(&m->transfer);
 	pp_known_free(m->known);
+	pp_bench_free(m->before);
 	pp_bench_child_done(&m->child);
 	pp_arena_done(&m->arena);
 }

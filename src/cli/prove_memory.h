@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gate 2 of `prove`: runs `bench`, judges it, and gives what belongs into the bundle.
+ * Gate 2 of `prove`: runs `bench`, judges it, compares it with an earlier one, and gives what
+ * belongs into the bundle.
  */
 #ifndef PP_CLI_PROVE_MEMORY_H
 #define PP_CLI_PROVE_MEMORY_H
@@ -8,6 +9,7 @@
 #include "bundle/bundle.h"
 #include "cli/bench_child.h"
 #include "cli/proof.h"
+#include "judge/repeat.h"
 #include "judge/transfer.h"
 
 enum { PP_PROVE_FILES = 2 + 1024 };
@@ -16,13 +18,16 @@ struct pp_prove_memory {
 	struct pp_bench_child child;
 	struct pp_known_set *known;  /* that it borrows from */
 	struct pp_transfer transfer; /* where it ran */
+	struct pp_bench *before;     /* --after-reboot; NULL */
+	struct pp_repeat repeat;     /* where @before is and it ran */
 	/* For the bundle; the first place is the caller's, for result.json. */
 	struct pp_bundle_file file[PP_PROVE_FILES];
 	size_t n_files;
 	struct pp_arena arena;
 };
 
-void pp_prove_memory_init(struct pp_prove_memory *m);
+/* Reads the bundle of --after-reboot, before anything runs. 0 or an exit code. */
+int pp_prove_memory_open(const struct pp_args *args, struct pp_prove_memory *m);
 /*
  * Runs and judges; where there was no run, m->child.why says why. @keep: the bundle is wanted. 0 or
  * an exit code.

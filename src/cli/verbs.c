@@ -59,6 +59,7 @@ static const struct pp_option prove_options[] = {
 	{"peer", 0, "HOST", "the other node, where 'peerpath bench --listen' waits; repeatable",
 	 NULL},
 	{"simulate", 0, NULL, "gate 2 on the software device; nothing is proven by it", NULL},
+	{"after-reboot", 0, "BUNDLE", "compare gate 2 with that of an earlier bundle", NULL},
 	{"token-file", 0, "FILE", "the run's shared secret; else PEERPATH_TOKEN", NULL},
 	{"port", 'p', "PORT", "of the control channel (18516)", NULL},
 	{"device", 'd', "HCA", "BDF or name of the hca for gate 2; else each GPU's rail", NULL},

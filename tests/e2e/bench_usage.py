@@ -62,6 +62,7 @@ def options():
     expect(["bench", "--here", "--sizes", "1M"], 64, "did you mean '--size'")
     expect(["prove", "--no-bundle", "--size", "1M"], 64, "--size goes with --peer or --simulate")
     expect(["prove", "--no-bundle", "--simulate", "--root", "/"], 64, "on a live node only")
+    expect(["prove", "--no-bundle", "--simulate", "--after-reboot", "/nowhere"], 65, "/nowhere")
     many = run("identity", "-" + "j" * 5000)[0]
     if many.returncode != 0:
         FAULTS.append(f"5000 letters in a word: exit {many.returncode}")
