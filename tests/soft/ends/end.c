@@ -67,19 +67,34 @@ void ends_verify(struct end *e, uint32_t size, unsigned int seed, unsigned int s
 
 /* ── what the ends tell each other ── */
 
-void ends_tell(const struct end *e, const void *bytes, size_t len)
+static void all(const struct end *e, void *bytes, size_t len, bool out)
 {
-	if (write(e->wire, bytes, len) != (ssize_t)len)
-		ends_fault(e, "the other end is gone: %s", strerror(errno));
+	char *at = bytes;
+	ssize_t n;
+
+	for (; len; at += n, len -= (size_t)n) {
+		n = out ? write(e->wire, at, len) : read(e->wire, at, len);
+		if (n <= 0)
+			ends_fault(e, "the other end is gone");
+	}
+}
+
+void ends_tell(const struct end *e, void *bytes, size_t len)
+{
+	uint32_t length = (uint32_t)len;
+
+	all(e, &length, sizeof(length), true);
+	all(e, bytes, len, true);
 }
 
 size_t ends_hear(const struct end *e, void *bytes, size_t size)
 {
-	ssize_t n = read(e->wire, bytes, size);
+	uint32_t length;
 
-	if (n <= 0)
-		ends_fault(e, "the other end is gone");
-	return (size_t)n;
+	all(e, &length, sizeof(length), false);
+	ends_check(e, length <= size);
+	all(e, bytes, length, false);
+	return length;
 }
 
 void ends_meet(const struct end *e)
@@ -129,23 +144,22 @@ static void connect_by_cm(struct end *e)
 {
 	struct pp_cm_options o = {.nonce = 0x1234567890abcdef,
 				  .deadline = pp_clock_monotonic() + 20 * PP_SECOND};
-	char address[PP_CM_ADDRESS];
+	struct ends_place place = {0};
 	struct pp_error err;
-	uint16_t port = 0;
 	int r;
 
-	if (pp_cm_address(&e->endpoint, address, &err))
-		ends_fault(e, "%s", err.text);
-	o.address = address;
+	o.address = place.address;
 	if (e->first) {
-		r = pp_cm_listen(&e->endpoint, &o, &e->connections, &port, &err);
+		r = pp_cm_address(&e->endpoint, place.address, &err);
+		if (!r)
+			r = pp_cm_listen(&e->endpoint, &o, &e->connections, &place.port, &err);
 		if (r)
 			ends_fault(e, "%s", err.text);
-		ends_tell(e, &port, sizeof(port));
+		ends_tell(e, &place, sizeof(place));
 		r = pp_cm_accept(e->connections, &err);
 	} else {
-		(void)ends_hear(e, &port, sizeof(port));
-		o.port = port;
+		(void)ends_hear(e, &place, sizeof(place));
+		o.port = place.port;
 		r = pp_cm_connect(&e->endpoint, &o, &e->connections, &err);
 	}
 	if (r)

@@ -18,6 +18,7 @@ struct end {
 	int wire; /* to the other process */
 	bool first;
 	bool by_cm; /* connects by librdmacm */
+	bool brief; /* where each byte is dear */
 	const char *doing;
 	struct pp_verbs verbs;
 	struct pp_cm *connections;
@@ -26,6 +27,12 @@ struct end {
 	struct ibv_mr *mr;
 	struct pp_slot out[ENDS_SLOTS], in[ENDS_SLOTS]; /* remote: the peer's in, for out and in */
 	struct pp_slot from[ENDS_SLOTS];		/* READ: local in, remote the peer's out */
+};
+
+/* Where the first end listens for connections of librdmacm. */
+struct ends_place {
+	char address[PP_CM_ADDRESS];
+	uint16_t port;
 };
 
 void ends_fault(const struct end *e, const char *format, ...)
@@ -38,7 +45,7 @@ void ends_connect(struct end *e);
 void ends_reset(struct end *e);
 void ends_close(struct end *e);
 void ends_meet(const struct end *e);
-void ends_tell(const struct end *e, const void *bytes, size_t len);
+void ends_tell(const struct end *e, void *bytes, size_t len);
 size_t ends_hear(const struct end *e, void *bytes, size_t size);
 
 /* The pattern of @seed into `out`, zeros into `in`; guards everywhere. */

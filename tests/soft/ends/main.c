@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: ends DEVICE [cm]
+ * usage: ends DEVICE [cm] [brief]                      both ends
+ *        ends DEVICE [cm] [brief] listen PORT          one, the first
+ *        ends DEVICE [cm] [brief] connect IPV4 PORT    one, the second
  *
  * Every operation and measure in both directions, then what must fail: each case at both ends at
  * once, in the order of the table.
  */
 #include "ends.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "base/banned.h"
+
+/* 4.3 s, seven times: what else this machine does must not fail a test. */
+enum { PATIENT = 20 };
 
 enum { ALL = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
 
@@ -31,6 +39,7 @@ static struct pp_traffic traffic(struct end *e, enum pp_operation op, uint32_t s
 		.size = size,
 		.messages = messages,
 		.by_processor = true,
+		.silence = 60 * PP_SECOND,
 	};
 }
 
@@ -81,16 +90,18 @@ static void by_time(struct end *e)
 	struct pp_traffic t = traffic(e, PP_WRITE, 4096, 0);
 	struct pp_traffic_done done;
 	struct pp_error err;
+	uint64_t his = 0;
 	int r;
 
 	t.duration = 50 * PP_MILLISECOND;
 	ends_fill(e, 4096, 9);
 	r = pp_traffic_send(&t, &done, &err); /* both ends: bidirectional */
 	done = good(e, r, done, &err);
-	ends_check(e, done.took >= t.duration && done.messages >= ENDS_SLOTS);
+	ends_check(e, done.took >= t.duration && done.messages > 0);
 	ends_check(e, done.messages % e->endpoint.options.qps == 0);
-	ends_meet(e);
-	ends_verify(e, 4096, 9, ENDS_SLOTS);
+	ends_tell(e, &done.messages, sizeof(done.messages));
+	(void)ends_hear(e, &his, sizeof(his));
+	ends_verify(e, 4096, 9, slots_of(his));
 }
 
 static void exchange(struct end *e, uint32_t size, uint64_t messages)
@@ -140,7 +151,10 @@ static void all_cases(struct end *e, unsigned int qps, unsigned int depth)
 	char doing[96];
 
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-		uint64_t messages = sizes[s] > 65536 ? 40 : 1000;
+		uint64_t messages = e->brief ? 24 : sizes[s] > 65536 ? 40 : 1000;
+
+		if (e->brief && sizes[s] > 65537)
+			break;
 
 		for (int op = 0; op < PP_OPERATIONS; op++) {
 			(void)snprintf(doing, sizeof(doing), "%s, %u bytes, %u queue pairs of %u",
@@ -166,7 +180,8 @@ static void works(struct end *e, const char *device)
 		struct pp_endpoint_options o = {.device = device,
 						.gid_index = -1,
 						.qps = shapes[i][0],
-						.depth = shapes[i][1]};
+						.depth = shapes[i][1],
+						.timeout = PATIENT};
 
 		ends_open(e, &o, ALL);
 		all_cases(e, o.qps, o.depth);
@@ -215,7 +230,7 @@ static void refused(struct end *e, enum pp_operation op, uint64_t message, int s
 
 static void no_right(struct end *e, const char *device)
 {
-	struct pp_endpoint_options o = {.device = device, .gid_index = -1};
+	struct pp_endpoint_options o = {.device = device, .gid_index = -1, .timeout = PATIENT};
 	struct pp_traffic t;
 
 	ends_open(e, &o, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -236,7 +251,7 @@ static bool after_some_looks(void)
 /* Nobody receives: the sender meets a receiver that is not ready, for ever. */
 static void silent(struct end *e, const char *device)
 {
-	struct pp_endpoint_options o = {.device = device, .gid_index = -1};
+	struct pp_endpoint_options o = {.device = device, .gid_index = -1, .timeout = PATIENT};
 	struct pp_traffic t;
 	pp_ns start;
 
@@ -277,8 +292,10 @@ static void gone(struct end *e, const char *device)
 
 static void smaller_mtu(struct end *e, const char *device)
 {
-	struct pp_endpoint_options o = {
-		.device = device, .gid_index = -1, .mtu = e->first ? 1024 : 512};
+	struct pp_endpoint_options o = {.device = device,
+					.gid_index = -1,
+					.mtu = e->first ? 1024 : 512,
+					.timeout = PATIENT};
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
@@ -292,7 +309,8 @@ static void smaller_mtu(struct end *e, const char *device)
 
 static void refusals(struct end *e, const char *device)
 {
-	struct pp_endpoint_options o = {.device = device, .gid_index = -1, .qps = 2};
+	struct pp_endpoint_options o = {
+		.device = device, .gid_index = -1, .qps = 2, .timeout = PATIENT};
 	struct pp_endpoint none;
 	struct pp_error err;
 
@@ -333,30 +351,29 @@ static void strangers(struct end *e, const char *device)
 	struct pp_endpoint_options o = {.device = device, .gid_index = -1};
 	struct pp_cm_options c = {.address = "192.0.2.1", /* of nobody */
 				  .deadline = pp_clock_monotonic() + 10 * PP_SECOND};
-	char address[PP_CM_ADDRESS];
+	struct ends_place place;
 	struct pp_cm *connections;
 	struct pp_endpoint one;
 	struct pp_error err;
-	uint16_t port;
 
-	if (pp_endpoint_open(&e->verbs, &o, &one, &err) || pp_cm_address(&one, address, &err))
+	if (pp_endpoint_open(&e->verbs, &o, &one, &err) || pp_cm_address(&one, place.address, &err))
 		ends_fault(e, "%s", err.text);
-	ends_check(e, pp_cm_listen(&one, &c, &connections, &port, &err) < 0);
+	ends_check(e, pp_cm_listen(&one, &c, &connections, &place.port, &err) < 0);
 	c.address = "no address";
 	ends_check(e, pp_cm_connect(&one, &c, &connections, &err) == -EINVAL);
-	c.address = address;
+	c.address = place.address;
 	c.nonce = 7 + e->first;
 	if (e->first) {
 		c.deadline = pp_clock_monotonic() + PP_SECOND;
-		ends_check(e, pp_cm_listen(&one, &c, &connections, &port, &err) == 0);
-		ends_tell(e, &port, sizeof(port));
+		ends_check(e, pp_cm_listen(&one, &c, &connections, &place.port, &err) == 0);
+		ends_tell(e, &place, sizeof(place));
 		/* Of another run: turned away, and waited on. */
 		ends_check(e, pp_cm_accept(connections, &err) == -ETIMEDOUT);
 		pp_cm_free(connections);
 		ends_meet(e);
 	} else {
-		(void)ends_hear(e, &port, sizeof(port));
-		c.port = port;
+		(void)ends_hear(e, &place, sizeof(place));
+		c.port = place.port;
 		if (pp_cm_connect(&one, &c, &connections, &err) != -EACCES)
 			ends_fault(e, "%s", err.text);
 		ends_meet(e);
@@ -367,39 +384,83 @@ static void strangers(struct end *e, const char *device)
 	ends_meet(e);
 }
 
-static int end_run(int wire, bool first, const char *device, bool by_cm)
+static int end_run(struct end *e, const char *device)
 {
-	struct end e = {.wire = wire, .first = first, .by_cm = by_cm};
 	struct pp_error err;
 
-	(void)alarm(120);
-	if (pp_verbs_load(&e.verbs, &err))
-		ends_fault(&e, "%s", err.text);
-	works(&e, device);
-	refusals(&e, device);
-	e.doing = "strangers";
-	if (by_cm)
-		strangers(&e, device);
+	(void)alarm(e->brief ? 250 : 140);
+	if (pp_verbs_load(&e->verbs, &err))
+		ends_fault(e, "%s", err.text);
+	works(e, device);
+	refusals(e, device);
+	e->doing = "strangers";
+	if (e->by_cm)
+		strangers(e, device);
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int both(struct end e, const char *device)
 {
-	int wires[2], status = 0, mine;
+	int wires[2], status = 0;
 	pid_t child;
 
-	if (argc < 2 || argc > 3 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, wires))
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, wires))
 		return 2;
-	(void)signal(SIGPIPE, SIG_IGN);
 	child = fork();
 	if (child < 0)
 		return 2;
 	(void)close(wires[child != 0]);
+	e.first = child != 0;
+	e.wire = wires[child == 0];
 	if (!child)
-		_exit(end_run(wires[1], false, argv[1], argc == 3));
-	mine = end_run(wires[0], true, argv[1], argc == 3);
+		_exit(end_run(&e, device));
+	(void)end_run(&e, device);
 	(void)waitpid(child, &status, 0);
-	if (!mine && WIFEXITED(status) && !WEXITSTATUS(status))
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* A TCP connection: from anywhere, or to @host. */
+static int wire_to(const char *host, uint64_t port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	if (fd < 0)
+		return -1;
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (host)
+		return inet_pton(AF_INET, host, &at.sin_addr) == 1 &&
+				       !connect(fd, (struct sockaddr *)&at, sizeof(at))
+			       ? fd
+			       : -1;
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 1))
+		return -1;
+	return accept(fd, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	struct end e = {.first = true};
+	uint64_t port = 0;
+	int at = 2, r;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	for (; at < argc && (!strcmp(argv[at], "cm") || !strcmp(argv[at], "brief")); at++) {
+		e.by_cm |= *argv[at] == 'c';
+		e.brief |= *argv[at] == 'b';
+	}
+	e.first = at < argc && !strcmp(argv[at], "listen");
+	if (argc < 2 || (at != argc && pp_parse_u64(argv[argc - 1], 1, UINT16_MAX, &port)) ||
+	    (at != argc && at + (e.first ? 2 : 3) != argc))
+		return 2;
+	if (at == argc) {
+		r = both(e, argv[1]);
+	} else {
+		e.wire = wire_to(e.first ? NULL : argv[at + 1], port);
+		r = e.wire < 0 ? 2 : end_run(&e, argv[1]);
+	}
+	if (!r)
 		(void)printf("both ends right\n");
-	return mine ? mine : WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return r;
 }

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: bench_rxe.py LAB-DIR ENDS
+
+Two guests with the kernel's rdma_rxe: bench's endpoints and loops between them, connected by addresses and by the
+system's librdmacm (-R), every byte looked at, and what must be refused. perftest runs beside it on the same link.
+"""
+import sys
+
+sys.path.insert(0, sys.argv[1])
+from lab import Lab, LabError, Unavailable  # noqa: E402
+
+ENDS = sys.argv[2]
+
+
+def perftest(lab):
+    command = "ib_write_bw -d rxe0 -x $GID4 -n 20 -u 18 -F -p 18515"
+    server = lab.guest(0).start(command)
+    lab.guest(0).wait_port(18515)
+    lab.guest(1).run(f"{command} 10.77.0.1").check()
+    server.wait(20).check()
+
+
+def ends(lab, number, words):
+    port = 7000 + number
+    first = lab.guest(0).start(f"ends rxe0 {words} brief listen {port}")
+    lab.guest(0).wait_port(port)
+    second = lab.guest(1).run(f"ends rxe0 {words} brief connect 10.77.0.1 {port}", 260)
+    for result in (first.wait(30), second):
+        result.check()
+        if "both ends right" not in result.text:
+            raise LabError(f"{result.what}:\n{result.text}")
+
+
+def main():
+    try:
+        with Lab(nodes=2, mtu=1500, put=[ENDS]) as lab:
+            perftest(lab)
+            for number, words in enumerate(("", "cm")):
+                ends(lab, number, words)
+    except Unavailable as err:
+        print(err)
+        return 77
+    except LabError as err:
+        print(err)
+        return 1
+    print("both guests right, by addresses and by librdmacm")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
