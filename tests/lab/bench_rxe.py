@@ -34,7 +34,7 @@ def ends(lab, number, words):
 
 def main():
     try:
-        with Lab(nodes=2, mtu=1500, put=[ENDS]) as lab:
+        with Lab(nodes=2, mtu=1500, put=[(ENDS, "bin/ends")]) as lab:
             perftest(lab)
             for number, words in enumerate(("", "cm")):
                 ends(lab, number, words)

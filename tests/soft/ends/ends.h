@@ -17,8 +17,9 @@ enum { ENDS_SLOTS = 7, ENDS_SLOT_MOST = 1 << 20, ENDS_GUARD = 64 };
 struct end {
 	int wire; /* to the other process */
 	bool first;
-	bool by_cm; /* connects by librdmacm */
-	bool brief; /* where each byte is dear */
+	bool by_cm;    /* connects by librdmacm */
+	bool brief;    /* where each byte is dear */
+	bool refusals; /* nothing but what must fail */
 	const char *doing;
 	struct pp_verbs verbs;
 	struct pp_cm *connections;

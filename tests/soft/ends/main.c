@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: ends DEVICE [cm] [brief]                      both ends
- *        ends DEVICE [cm] [brief] listen PORT          one, the first
- *        ends DEVICE [cm] [brief] connect IPV4 PORT    one, the second
+ * usage: ends DEVICE [WORD...]                      both ends
+ *        ends DEVICE [WORD...] listen PORT          one, the first
+ *        ends DEVICE [WORD...] connect IPV4 PORT    one, the second
+ *
+ * Words: cm (connect by librdmacm), brief (fewer bytes), refusals (only what must fail).
  *
  * Every operation and measure in both directions, then what must fail: each case at both ends at
  * once, in the order of the table.
@@ -209,6 +211,12 @@ static void refused(struct end *e, enum pp_operation op, uint64_t message, int s
 	struct pp_traffic t = traffic(e, op, 4096, 100);
 	struct pp_traffic_done done;
 
+	char doing[96];
+
+	(void)snprintf(doing, sizeof(doing), "%s %llu refused with %d on %u queue pairs",
+		       pp_operation_name(op), (unsigned long long)message, status,
+		       e->endpoint.options.qps);
+	e->doing = doing;
 	ends_fill(e, 4096, 5);
 	if (e->first) {
 		memcpy(slots, op == PP_READ ? e->from : e->out, sizeof(slots));
@@ -226,6 +234,7 @@ static void refused(struct end *e, enum pp_operation op, uint64_t message, int s
 	}
 	ends_reset(e);
 	one_way(e, PP_WRITE, 4096, 20, e->first);
+	e->doing = NULL;
 }
 
 static void no_right(struct end *e, const char *device)
@@ -314,13 +323,18 @@ static void refusals(struct end *e, const char *device)
 	struct pp_endpoint none;
 	struct pp_error err;
 
-	e->doing = "wrong keys";
 	for (o.qps = 1; o.qps <= 2; o.qps++) {
+		e->doing = "wrong keys";
 		ends_open(e, &o, ALL);
 		refused(e, PP_WRITE, 0, IBV_WC_REM_ACCESS_ERR);
 		refused(e, PP_WRITE, 5, IBV_WC_REM_ACCESS_ERR);
 		refused(e, PP_READ, 3, IBV_WC_REM_ACCESS_ERR);
-		refused(e, PP_WRITE, 4, IBV_WC_LOC_PROT_ERR);
+		/*
+		 * The kernel's rdma_rxe (6.1) takes no acknowledge any more once its requester
+		 * has failed by itself, so that nothing before the wrong key ever completes.
+		 */
+		if (strncmp(device, "rxe", 3) != 0)
+			refused(e, PP_WRITE, 4, IBV_WC_LOC_PROT_ERR);
 		ends_close(e);
 	}
 	e->doing = "a right that was not given";
@@ -391,7 +405,8 @@ static int end_run(struct end *e, const char *device)
 	(void)alarm(e->brief ? 250 : 140);
 	if (pp_verbs_load(&e->verbs, &err))
 		ends_fault(e, "%s", err.text);
-	works(e, device);
+	if (!e->refusals)
+		works(e, device);
 	refusals(e, device);
 	e->doing = "strangers";
 	if (e->by_cm)
@@ -446,9 +461,15 @@ int main(int argc, char **argv)
 	int at = 2, r;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	for (; at < argc && (!strcmp(argv[at], "cm") || !strcmp(argv[at], "brief")); at++) {
-		e.by_cm |= *argv[at] == 'c';
-		e.brief |= *argv[at] == 'b';
+	for (; at < argc; at++) {
+		if (!strcmp(argv[at], "cm"))
+			e.by_cm = true;
+		else if (!strcmp(argv[at], "brief"))
+			e.brief = true;
+		else if (!strcmp(argv[at], "refusals"))
+			e.refusals = true;
+		else
+			break;
 	}
 	e.first = at < argc && !strcmp(argv[at], "listen");
 	if (argc < 2 || (at != argc && pp_parse_u64(argv[argc - 1], 1, UINT16_MAX, &port)) ||
