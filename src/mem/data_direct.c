@@ -35,10 +35,13 @@ static int shown(struct pp_registering *g, void *lib)
 	*(void **)&fn = dlsym(lib, PATH);
 	a = pp_attempt_begin(g, PATH, "%s", fn ? "" : "not in this libmlx5 (rdma-core 54 has it)");
 	error = fn ? fn(g->pd->context, path, sizeof(path)) : ENOSYS;
-	pp_attempt_end(g, a, error < 0 ? -error : error);
-	if (error && g->options->automatic)
-		return -EOPNOTSUPP;
-	return error ? pp_way_refused(g, PATH, error < 0 ? -error : error, 0) : 0;
+	error = error < 0 ? -error : error;
+	pp_attempt_end(g, a, error);
+	if (!error)
+		return 0;
+	(void)pp_error_set(g->err, -error, "%s: %s (%d): this device has no data-direct function",
+			   PATH, pp_errno_name(error), error);
+	return g->options->automatic ? -EOPNOTSUPP : -error;
 }
 
 static int ready(struct pp_registering *g)

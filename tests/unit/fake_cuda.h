@@ -12,7 +12,7 @@
 
 static const char GPU0[] = "0000:3b:00.0";
 
-static void *fake_load(const char *file)
+static inline void *fake_load(const char *file)
 {
 	char path[1024];
 	void *lib;
@@ -25,7 +25,7 @@ static void *fake_load(const char *file)
 	return lib;
 }
 
-static int fake_number(const char *function)
+static inline int fake_number(const char *function)
 {
 	static void *lib;
 	int (*fn)(void);
@@ -38,12 +38,12 @@ static int fake_number(const char *function)
 }
 
 /* What the fake driver has made and not undone. */
-static int fake_live(void)
+static inline int fake_live(void)
 {
 	return fake_number("pp_fake_cuda_live");
 }
 
-static void fake_set(const char *cuda, const char *fails, const char *nvml)
+static inline void fake_set(const char *cuda, const char *fails, const char *nvml)
 {
 	assert_int_equal(setenv("PP_FAKE_CUDA", cuda, 1), 0);
 	assert_int_equal(setenv("PP_FAKE_CUDA_FAIL", fails, 1), 0);
@@ -51,7 +51,7 @@ static void fake_set(const char *cuda, const char *fails, const char *nvml)
 }
 
 /* A group's setup. */
-static int fake_start(void **state)
+static inline int fake_start(void **state)
 {
 	(void)state;
 	(void)unsetenv("CUDA_VISIBLE_DEVICES");
