@@ -89,7 +89,7 @@ const char *pp_page_node(const struct pp_page *p, const struct pp_bench_end *e)
 {
 	const struct pp_bench_node *n = e->node < p->b->n_nodes ? &p->b->nodes[e->node] : NULL;
 
-	return !n ? "?" : n->host ? n->host : n->id ? n->id : "?";
+	return !n ? "?" : n->id ? n->id : n->host ? n->host : "?";
 }
 
 static void head(struct pp_page *p)
@@ -152,7 +152,7 @@ static void run(struct pp_page *p)
 		       "narrowest hop, from %" PRIu64 " bytes up",
 		       100 * m->spread, m->gpu_host, m->hop, m->from);
 	item(p, "Margins", text);
-	if (p->t->direct_wins_from) {
+	if (p->t->direct_wins_from && !p->t->simulated) {
 		(void)snprintf(text, sizeof(text),
 			       "faster than staging from %" PRIu64
 			       " bytes up; whether the application gains is gate 4",

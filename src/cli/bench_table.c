@@ -14,6 +14,8 @@
 #include "bench/order.h"
 #include "base/banned.h"
 
+enum { REASONS = 16 };
+
 struct group {
 	const struct pp_bench_cell *const *cell;
 	unsigned int n;
@@ -30,6 +32,8 @@ static void number(struct pp_out *o, int width, int digits, double value)
 {
 	if (isnan(value))
 		pp_out_cellf(o, "%*s", width, "-");
+	else if (width <= 5 && value >= 1000) /* more than any use of it */
+		pp_out_cellf(o, "%*s", width, ">999");
 	else
 		pp_out_cellf(o, "%*.*f", width, digits, value);
 }
@@ -210,19 +214,31 @@ static void group_tables(struct pp_out *o, const struct pp_transfer *t, const st
 		bandwidth_rows(o, t, g);
 }
 
-/* Why there is no number: each reason once. */
+struct reason {
+	enum pp_rung rung;
+	const char *why;
+};
+
+/* Why there is no number, each reason once; that a rung was not run at all is said elsewhere. */
 static void reasons(struct pp_out *o, const struct pp_bench_pair *pair)
 {
-	const char *last = NULL;
+	struct reason shown[REASONS];
+	unsigned int n = 0, k;
 
-	for (unsigned int i = 0; i < pair->n_cells; i++) {
+	for (unsigned int i = 0; i < pair->n_cells && n < REASONS; i++) {
 		const struct pp_bench_cell *c = &pair->cells[i];
 
-		if (c->state == PP_BENCH_RUN || !c->why || (last && !strcmp(last, c->why)))
+		if (c->state == PP_BENCH_RUN || !c->why ||
+		    pair->rung[c->rung].state == PP_BENCH_SKIPPED)
 			continue;
+		for (k = 0; k < n; k++)
+			if (shown[k].rung == c->rung && !strcmp(shown[k].why, c->why))
+				break;
+		if (k < n)
+			continue;
+		shown[n++] = (struct reason){c->rung, c->why};
 		pp_out_para(o, 4, "  %s %s: %s", pp_rung_name(c->rung),
 			    pp_bench_state_name(c->state), c->why);
-		last = c->why;
 	}
 }
 
@@ -239,8 +255,11 @@ void pp_bench_tables(struct pp_out *o, const struct pp_bench_pair *pair,
 	while (at < pair->n_cells) {
 		struct group g = {.cell = &cell[at]};
 
-		while (at < pair->n_cells && pp_bench_same_group(cell[at], g.cell[0]))
-			g.has[cell[at++]->rung] = true, g.n++;
+		while (at < pair->n_cells && pp_bench_same_group(cell[at], g.cell[0])) {
+			g.has[cell[at]->rung] |= cell[at]->state != PP_BENCH_SKIPPED;
+			g.n++;
+			at++;
+		}
 		group_tables(o, t, &g);
 	}
 	reasons(o, pair);

@@ -24,7 +24,7 @@ static const char *node_name(const struct pp_bench *b, const struct pp_bench_end
 {
 	const struct pp_bench_node *n = e->node < b->n_nodes ? &b->nodes[e->node] : NULL;
 
-	return !n ? "?" : n->host ? n->host : n->id ? n->id : "?";
+	return !n ? "?" : n->id ? n->id : n->host ? n->host : "?";
 }
 
 static void end_line(struct pp_out *o, const struct pp_bench *b, const struct pp_bench_end *e,
@@ -283,12 +283,12 @@ static void overall(struct pp_out *o, const struct pp_bench *b, const struct pp_
 		       "from %" PRIu64 " bytes up",
 		       100 * m->spread, m->gpu_host, m->hop, m->from);
 	pp_out_str(o, NULL, "margins", line);
-	if (t->direct_wins_from) {
+	if (t->direct_wins_from && !t->simulated) {
 		(void)snprintf(line, sizeof(line), "beats staging from %" PRIu64 " bytes up",
 			       t->direct_wins_from);
 		pp_out_str(o, NULL, "direct", line);
 	}
-	if (!isnan(t->direct_staged) && t->direct_staged > 1)
+	if (!isnan(t->direct_staged) && t->direct_staged > 1 && !t->simulated)
 		pp_out_str(o, NULL, "gain",
 			   "of the transfer alone; whether the application gains is gate 4");
 	if (b->second)

@@ -32,7 +32,7 @@ static bool same(const char *a, const char *b)
 
 static const char *name_of(const struct pp_bench_node *n)
 {
-	return n->host ? n->host : n->id ? n->id : "a node";
+	return n->id ? n->id : n->host ? n->host : "a node";
 }
 
 static const struct pp_bench_node *node_like(const struct pp_bench *b,

@@ -247,13 +247,15 @@ static void conclude(struct pp_transfer *t, const struct pp_bench *b)
 		return;
 	if (t->verdict < PP_UNKNOWN)
 		t->verdict = PP_UNKNOWN;
-	if (t->passed)
+	if (t->passed) {
+		t->next = "peerpath prove --peer HOST";
 		t->sentence = pp_arena_printf(
 			&t->arena, "chain exercised in simulation%s%s; no hardware was measured",
-			worst->verdict == PP_DEGRADED ? ", slower than wanted: " : "",
+			worst->verdict == PP_DEGRADED ? ", with a remark: " : "",
 			worst->verdict == PP_DEGRADED ? worst->sentence : "");
-	else
+	} else {
 		t->sentence = pp_arena_printf(&t->arena, "simulation failed: %s", t->sentence);
+	}
 }
 
 int pp_transfer_judge(const struct pp_bench *b, const struct pp_margins *margins,

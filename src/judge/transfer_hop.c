@@ -21,10 +21,8 @@ enum { HOPS = 6 };
 const char *pp_end_name(const struct pp_transfer_case *c, unsigned int end)
 {
 	const struct pp_bench_end *e = &c->p->end[end];
-	const char *node = e->node < c->b->n_nodes ? c->b->nodes[e->node].host : NULL;
-
-	if (!node && e->node < c->b->n_nodes)
-		node = c->b->nodes[e->node].id;
+	const struct pp_bench_node *n = e->node < c->b->n_nodes ? &c->b->nodes[e->node] : NULL;
+	const char *node = n ? n->id ? n->id : n->host : NULL; /* ids differ, hosts may not */
 	return pp_arena_printf(c->arena, "%s:%s", node ? node : "?",
 			       e->device ? e->device : "no hca");
 }

@@ -132,7 +132,7 @@ static void spoil(struct pp_bench *b)
 	b->pairs[0].cells[2].why = "transport retry counter exceeded";
 	b->pairs[0].cells[2].status = 12;
 	b->pairs[0].name = "a\033[31m<script>\x9b";
-	b->nodes[0].host = "evil\nhost\a";
+	b->nodes[0].id = "evil\nhost\a";
 	b->whole = false;
 	b->ended = "the peer was lost";
 }

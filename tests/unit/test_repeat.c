@@ -101,7 +101,7 @@ static void other_gpu(struct pp_bench *b)
 
 static void other_node(struct pp_bench *b)
 {
-	b->nodes[1].host = "node-c";
+	b->nodes[1].id = "c";
 }
 
 static void fewer_sizes(struct pp_bench *b)
@@ -142,12 +142,11 @@ static const struct {
 	 "gone: dmabuf: ibv_reg_dmabuf_mr: EOPNOTSUPP"},
 	{"rung skipped", rung_skipped, PP_UNKNOWN, PP_UNKNOWN, false,
 	 "unlike, and so not compared: dmabuf was run before only"},
-	{"kernel", kernel, PP_UNKNOWN, PP_UNKNOWN, false,
-	 "software of node-b: f1 before, f2 after"},
+	{"kernel", kernel, PP_UNKNOWN, PP_UNKNOWN, false, "software of b: f1 before, f2 after"},
 	{"class", class_unknown, PP_UNKNOWN, PP_UNKNOWN, false,
-	 "topology class of node-a is not known after"},
+	 "topology class of a is not known after"},
 	{"gpu", other_gpu, PP_UNKNOWN, PP_UNKNOWN, false, "was measured before only; and more"},
-	{"node", other_node, PP_UNKNOWN, PP_UNKNOWN, false, "node node-b was there before only"},
+	{"node", other_node, PP_UNKNOWN, PP_UNKNOWN, false, "node b was there before only"},
 	{"sizes", fewer_sizes, PP_UNKNOWN, PP_UNKNOWN, false,
 	 "bandwidth of write, 16 MiB by host was asked for before only"},
 	{"memory", other_memory, PP_UNKNOWN, PP_UNKNOWN, false,
@@ -267,7 +266,7 @@ static void test_text(void **state)
 	kernel(b);
 	assert_int_equal(pp_repeat_compare(a, b, &pp_margins_default, &r), 0);
 	text = shown(&r, a);
-	assert_non_null(strstr(text, "  software of node-b: f1 before, f2 after"));
+	assert_non_null(strstr(text, "  software of b: f1 before, f2 after"));
 	free(text);
 	pp_repeat_done(&r);
 	pp_bench_free(a);
