@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the port counted: the files of counters/ and hw_counters/, whatever their names, so that
+ * What the port counted: the files of counters/ and hw_counters/, whatever their names, and what
+ * the driver of its interface tells of loss and of flow control by ethtool's ioctl; so that
  * what moved is seen also where no fact has it. A counter of loss is told though it did not move:
  * that it was seen is what a pass needs.
  */
@@ -10,8 +11,19 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "node/ethtool.h"
 #include "node/source.h"
 #include "base/banned.h"
+
+static void keep(void *arg, const char *name, int64_t value)
+{
+	struct pp_counters *c = arg;
+
+	if (c->n == PP_AGENT_COUNTERS || strlen(name) >= sizeof(c->one[0].name))
+		return;
+	(void)snprintf(c->one[c->n].name, sizeof(c->one[0].name), "%s", name);
+	c->one[c->n++].value = value;
+}
 
 static void read_one(struct pp_source *src, const char *dir, const char *name,
 		     struct pp_counters *ret)
@@ -19,15 +31,14 @@ static void read_one(struct pp_source *src, const char *dir, const char *name,
 	char path[PP_PATH_MAX], text[64];
 	int64_t value;
 
-	if (ret->n == PP_AGENT_COUNTERS || strlen(name) >= sizeof(ret->one[0].name) ||
-	    pp_path_join(dir, name, path) || pp_source_text(src, path, text, sizeof(text)) ||
+	if (pp_path_join(dir, name, path) || pp_source_text(src, path, text, sizeof(text)) ||
 	    pp_parse_i64(text, 0, INT64_MAX, &value))
 		return;
-	(void)snprintf(ret->one[ret->n].name, sizeof(ret->one[0].name), "%s", name);
-	ret->one[ret->n++].value = value;
+	keep(ret, name, value);
 }
 
-void pp_counters_read(const char *device, unsigned int port, struct pp_counters *ret)
+void pp_counters_read(const char *device, unsigned int port, const char *netdev,
+		      struct pp_counters *ret)
 {
 	/* lifespan is how long the driver keeps the others; it counts nothing */
 	static const char *const dirs[] = {"counters", "hw_counters"}, lifespan[] = "lifespan";
@@ -50,6 +61,9 @@ void pp_counters_read(const char *device, unsigned int port, struct pp_counters 
 		pp_names_done(&names);
 	}
 	pp_source_free(src);
+	/* pauses and discards of each priority: the driver's, which no file shows */
+	if (*netdev)
+		(void)pp_ethtool_stats(netdev, keep, ret);
 }
 
 void pp_counters_write(struct pp_json *j, const char *key, const struct pp_counters *before,

@@ -261,6 +261,7 @@ int pp_agent_open(struct pp_agent *a, const struct pp_command *c, struct pp_json
 	a->registered = (struct pp_registered){0};
 	keep_text(a->device, o->device);
 	keep_text(a->gpu, o->gpu);
+	keep_text(a->netdev, o->netdev);
 	keep_text(a->address, o->address);
 	/* first, so that the provider's threads and memory come to lie there too */
 	pp_agent_pin((int)o->numa, cpus, sizeof(cpus));

@@ -144,7 +144,7 @@ int pp_agent_ready(struct pp_agent *a, const struct pp_command *c, struct pp_jso
 	if (r)
 		return r;
 	if (a->has_endpoint)
-		pp_counters_read(a->device, a->endpoint.options.port, &a->before);
+		pp_counters_read(a->device, a->endpoint.options.port, a->netdev, &a->before);
 	else
 		a->before.n = 0;
 	if (a->watch) {
@@ -207,7 +207,7 @@ static void write_done(struct pp_agent *a, const struct pp_traffic_done *done, u
 	struct pp_counters after = {.n = 0};
 
 	if (a->has_endpoint)
-		pp_counters_read(a->device, a->endpoint.options.port, &after);
+		pp_counters_read(a->device, a->endpoint.options.port, a->netdev, &after);
 	if (a->watch)
 		pp_gpu_watch_sample(a->watch);
 	pp_json_u64(out, "messages", done->messages);

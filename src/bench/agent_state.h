@@ -40,6 +40,7 @@ struct pp_agent {
 	enum pp_rung rung;
 	unsigned int end;
 	char device[PP_AGENT_TEXT], gpu[PP_AGENT_TEXT], address[PP_AGENT_TEXT];
+	char netdev[PP_AGENT_TEXT];
 	struct pp_endpoint endpoint;
 	bool has_endpoint, has_registered;
 	struct pp_memory *memory;
@@ -103,7 +104,9 @@ bool pp_agent_left(void);
 void pp_agent_pin(int numa, char *ret, size_t size);
 
 /* None where the port has no counters (the software device without a made /sys). */
-void pp_counters_read(const char *device, unsigned int port, struct pp_counters *ret);
+/* @netdev: of the port; "" none. */
+void pp_counters_read(const char *device, unsigned int port, const char *netdev,
+		      struct pp_counters *ret);
 /* {"name": delta} of those that moved, and of those that count loss. */
 void pp_counters_write(struct pp_json *j, const char *key, const struct pp_counters *before,
 		       const struct pp_counters *after);

@@ -79,6 +79,7 @@ static const struct member open_members[] = {
 	{"end", NUMBER, AT(open.end), 0, 1, true},
 	{"device", TEXT, AT(open.device)},
 	{"gpu", TEXT, AT(open.gpu)},
+	{"netdev", TEXT, AT(open.netdev)},
 	{"address", TEXT, AT(open.address)},
 	{"port", NUMBER, AT(open.port), 0, 255},
 	{"gid_index", NUMBER, AT(open.gid_index), -1, 65535, true},

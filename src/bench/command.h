@@ -52,7 +52,8 @@ struct pp_look_command {
 struct pp_open_command {
 	int64_t rung, end; /* enum pp_rung; which end of the pair this is */
 	const char *device, *gpu;
-	const char *address; /* of the rail's interface, for TCP */
+	const char *netdev;  /* of the rail, for its counters */
+	const char *address; /* of it, for TCP */
 	int64_t port, gid_index, mtu, traffic_class, sl, pkey_index;
 	int64_t qps, depth;
 	int64_t memory; /* enum pp_memory_kind */

@@ -157,6 +157,8 @@ static void order_open(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 		pp_json_str(j, "device", end->device);
 	if (end->gpu)
 		pp_json_str(j, "gpu", end->gpu);
+	if (end->netdev)
+		pp_json_str(j, "netdev", end->netdev);
 	if (m->address[e])
 		pp_json_str(j, "address", m->address[e]);
 	pp_json_i64(j, "port", end->port);

@@ -89,44 +89,86 @@ static int stats_count(int fd, const char *netdev, uint32_t *ret)
 	return 0;
 }
 
+struct stats {
+	struct ethtool_gstrings *names;
+	struct ethtool_stats *values;
+	uint32_t n;
+};
+
+static void stats_done(struct stats *s)
+{
+	free(s->names);
+	free(s->values);
+}
+
+static int read_stats(int fd, const char *netdev, struct stats *s)
+{
+	int r = stats_count(fd, netdev, &s->n);
+
+	if (r)
+		return r;
+	s->names = calloc(1, sizeof(*s->names) + (size_t)s->n * ETH_GSTRING_LEN);
+	s->values = calloc(1, sizeof(*s->values) + (size_t)s->n * sizeof(s->values->data[0]));
+	if (!s->names || !s->values)
+		return -ENOMEM;
+	*s->names = (struct ethtool_gstrings){
+		.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = s->n};
+	*s->values = (struct ethtool_stats){.cmd = ETHTOOL_GSTATS, .n_stats = s->n};
+	r = call(fd, netdev, s->names);
+	if (!r)
+		r = call(fd, netdev, s->values);
+	/* The set may have changed between the calls: the driver says how many it wrote. */
+	if (!r && s->names->len < s->n)
+		s->n = s->names->len;
+	if (!r && s->values->n_stats < s->n)
+		s->n = s->values->n_stats;
+	return r;
+}
+
+static void each_wanted(const struct stats *s, pp_ethtool_each *each, void *arg)
+{
+	char name[ETH_GSTRING_LEN + 1] = "";
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		memcpy(name, s->names->data + (size_t)i * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
+		/* Beyond 63 bits is no count of anything, and would spoil the whole answer. */
+		if (pp_ethtool_wanted(name) && s->values->data[i] <= INT64_MAX)
+			each(arg, name, (int64_t)s->values->data[i]);
+	}
+}
+
+static void write_one(void *arg, const char *name, int64_t value)
+{
+	pp_json_i64(arg, name, value);
+}
+
 static int stats_of(struct pp_json *data, int fd, const char *netdev)
 {
-	struct ethtool_gstrings *PP_AUTO_FREE names = NULL;
-	struct ethtool_stats *PP_AUTO_FREE values = NULL;
-	char name[ETH_GSTRING_LEN + 1] = "";
-	uint32_t n = 0;
+	struct stats PP_CLEANUP(stats_done) s = {.n = 0};
 	int r;
 
 	pp_ask_doing("ETHTOOL_GSTATS");
-	r = stats_count(fd, netdev, &n);
+	r = read_stats(fd, netdev, &s);
 	if (r)
 		return r;
-	names = calloc(1, sizeof(*names) + (size_t)n * ETH_GSTRING_LEN);
-	values = calloc(1, sizeof(*values) + (size_t)n * sizeof(values->data[0]));
-	if (!names || !values)
-		return -ENOMEM;
-	*names = (struct ethtool_gstrings){
-		.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = n};
-	*values = (struct ethtool_stats){.cmd = ETHTOOL_GSTATS, .n_stats = n};
-	r = call(fd, netdev, names);
-	if (!r)
-		r = call(fd, netdev, values);
-	if (r)
-		return r;
-	/* The set may have changed between the calls: the driver says how many it wrote. */
-	if (names->len < n)
-		n = names->len;
-	if (values->n_stats < n)
-		n = values->n_stats;
 	pp_json_object(data, "stats");
-	for (uint32_t i = 0; i < n; i++) {
-		memcpy(name, names->data + (size_t)i * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
-		/* Beyond 63 bits is no count of anything, and would spoil the whole answer. */
-		if (pp_ethtool_wanted(name) && values->data[i] <= INT64_MAX)
-			pp_json_u64(data, name, values->data[i]);
-	}
+	each_wanted(&s, write_one, data);
 	pp_json_end_object(data);
 	return 0;
+}
+
+int pp_ethtool_stats(const char *netdev, pp_ethtool_each *each, void *arg)
+{
+	struct stats PP_CLEANUP(stats_done) s = {.n = 0};
+	int PP_AUTO_CLOSE fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = strlen(netdev) < IF_NAMESIZE ? read_stats(fd, netdev, &s) : -ENODEV;
+	if (!r)
+		each_wanted(&s, each, arg);
+	return r;
 }
 
 static int run(struct pp_json *data, const void *arg, struct pp_error *err)

@@ -20,6 +20,13 @@ int pp_ask_ethtool(struct pp_source *s, const struct pp_netdevs *netdevs, struct
  */
 bool pp_ethtool_match(const char *pattern, const char *name);
 
+/*
+ * The same statistics of one interface at once, for who reads them before and after traffic: no
+ * helper, no record. Negative errno; -EOPNOTSUPP: the driver has none.
+ */
+typedef void pp_ethtool_each(void *arg, const char *name, int64_t value);
+int pp_ethtool_stats(const char *netdev, pp_ethtool_each *each, void *arg);
+
 /* Statistics worth keeping. */
 bool pp_ethtool_wanted(const char *name);
 
