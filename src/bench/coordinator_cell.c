@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "bench/coordinator_state.h"
 #include "bench/slots.h"
 #include "base/banned.h"
@@ -21,11 +22,13 @@ enum {
 	GROWTH = 8,
 	MESSAGES_MOST = 1000000000,
 	COUNTERS = 192,
+	COUNTERS_STEP = 32,
+	NAME_MOST = 63,
 	LATE_MOST = 1 << 16,
 };
 
 /* A repeat of latency is cut short here, however many messages were asked for. */
-static const int LATENCY_TIMES = 5;
+static const int LATENCY_TIMES = 2;
 
 int64_t pp_climb_seed(struct pp_climb *c)
 {
@@ -65,27 +68,55 @@ void pp_climb_end_late(struct pp_climb *c)
 	c->late = NULL;
 }
 
-void pp_climb_count(struct pp_climb *c, struct pp_bench_cell *cell, unsigned int end,
-		    const char *name, int64_t delta)
+/* Each name once for the whole run; NULL: no name of a counter, or one too many of them. */
+static const char *intern(struct pp_climb *c, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (unsigned int i = 0; i < c->n_names; i++)
+		if (!strcmp(c->name[i], name))
+			return c->name[i];
+	if (!len || len > NAME_MOST || !pp_is_text(name, len) || c->n_names == PP_CLIMB_NAMES)
+		return NULL;
+	return c->name[c->n_names++] = pp_arena_str(c->b->arena, name);
+}
+
+static bool make_room(struct pp_climb *c, struct pp_bench_cell *cell)
 {
 	struct pp_bench_counter *more;
 
-	for (unsigned int i = 0; i < cell->n_counters; i++) {
-		if (cell->counters[i].end == end && !strcmp(cell->counters[i].name, name)) {
-			cell->counters[i].delta += delta;
-			return;
-		}
-	}
-	if (cell->n_counters == COUNTERS)
+	if (cell->n_counters % COUNTERS_STEP)
+		return true;
+	if (cell->n_counters >= COUNTERS)
+		return false;
+	more = pp_arena_array(c->b->arena, cell->n_counters + COUNTERS_STEP, sizeof(*more));
+	if (!more)
+		return false;
+	if (cell->n_counters)
+		memcpy(more, cell->counters, cell->n_counters * sizeof(*more));
+	cell->counters = more;
+	return true;
+}
+
+void pp_climb_count(struct pp_climb *c, struct pp_bench_cell *cell, unsigned int end,
+		    const char *name, int64_t delta)
+{
+	const char *kept = intern(c, name);
+
+	if (!kept)
 		return;
-	if (!cell->counters) {
-		more = pp_arena_array(c->b->arena, COUNTERS, sizeof(*more));
-		if (!more)
-			return;
-		cell->counters = more;
+	for (unsigned int i = 0; i < cell->n_counters; i++) {
+		struct pp_bench_counter *k = &cell->counters[i];
+
+		if (k->end != end || k->name != kept)
+			continue;
+		if (__builtin_add_overflow(k->delta, delta, &k->delta))
+			k->delta = INT64_MAX;
+		return;
 	}
-	cell->counters[cell->n_counters++] = (struct pp_bench_counter){
-		.end = end, .name = pp_arena_str(c->b->arena, name), .delta = delta};
+	if (make_room(c, cell))
+		cell->counters[cell->n_counters++] =
+			(struct pp_bench_counter){.end = end, .name = kept, .delta = delta};
 }
 
 void pp_climb_take_latencies(struct pp_gathering *g, const json_t *list)

@@ -17,6 +17,9 @@
 
 enum { LOOK_SECONDS = 90, ENDS = 64, ALONE_NODES = 8, TEXT_MOST = 300 };
 
+/* More bytes or nanoseconds than this no repeat has; sums of them stay far from their end. */
+static const int64_t AMOUNT_MOST = (int64_t)1 << 50;
+
 const char *pp_climb_text(struct pp_climb *c, const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
@@ -34,6 +37,20 @@ int64_t pp_climb_number(const json_t *object, const char *key, int64_t otherwise
 	const json_t *v = json_object_get(object, key);
 
 	return json_is_integer(v) ? json_integer_value(v) : otherwise;
+}
+
+uint64_t pp_climb_amount(const json_t *object, const char *key)
+{
+	int64_t n = pp_climb_number(object, key, 0);
+
+	return n > 0 && n < AMOUNT_MOST ? (uint64_t)n : 0;
+}
+
+int pp_climb_code(const json_t *object, const char *key)
+{
+	int64_t n = pp_climb_number(object, key, 0);
+
+	return n > 0 && n <= UINT16_MAX ? (int)n : 0;
 }
 
 static int64_t number_of(const json_t *object, const char *key, int64_t min, int64_t max,

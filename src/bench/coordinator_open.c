@@ -59,8 +59,8 @@ void pp_rung_fail(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 	rung->end = end;
 	rung->why = pp_arena_printf(c->b->arena, "node %s: %s",
 				    c->b->nodes[m->pair->end[end].node].id, o->why);
-	rung->error = (int)pp_climb_number(o->answer, "error", 0);
-	rung->status = (int)pp_climb_number(o->answer, "status", 0);
+	rung->error = pp_climb_code(o->answer, "error");
+	rung->status = pp_climb_code(o->answer, "status");
 	rung->call = pp_climb_text(c, o->answer, "call");
 	pp_seat_leave(&m->seat[r][0]);
 	pp_seat_leave(&m->seat[r][1]);
@@ -88,9 +88,9 @@ static void take_attempts(struct pp_climb *c, struct pp_bench_rung *rung, unsign
 			.how = pp_climb_text(c, a, "how"),
 			.call = pp_climb_text(c, a, "call"),
 			.arguments = pp_climb_text(c, a, "arguments"),
-			.error = (int)pp_climb_number(a, "error", 0),
+			.error = pp_climb_code(a, "error"),
 			.cuda = json_is_true(json_object_get(a, "cuda")),
-			.took = pp_climb_number(a, "took_ns", 0),
+			.took = (pp_ns)pp_climb_amount(a, "took_ns"),
 			.bar1_before = pp_climb_number(a, "bar1_before", -1),
 			.bar1_after = pp_climb_number(a, "bar1_after", -1)};
 	}
@@ -109,8 +109,8 @@ static void take_end(struct pp_climb *c, struct pp_climber *m, unsigned int e, c
 		return;
 	end->gid = pp_climb_text(c, answer, "gid");
 	end->gid_type = pp_climb_text(c, answer, "gid_type");
-	end->gid_index = (int)pp_climb_number(answer, "gid_index", -1);
-	end->mtu = (unsigned int)pp_climb_number(answer, "mtu", 0);
+	end->gid_index = pp_climb_code(answer, "gid_index");
+	end->mtu = (unsigned int)pp_climb_code(answer, "mtu");
 	end->link_layer = layer ? layer : end->link_layer;
 	/* without an interface the GID of RoCE v2 is the address that there is */
 	if (m->address[e] || !end->gid || inet_pton(AF_INET6, end->gid, &gid) != 1 ||
@@ -248,8 +248,9 @@ static void connect_rung(struct pp_climb *c, struct pp_climber *m, enum pp_rung 
 		for (unsigned int e = 0; e < 2; e++) {
 			m->seat[r][e].open = true;
 			/* the smaller one of both ends */
-			m->pair->end[e].mtu = (unsigned int)pp_climb_number(order[e].answer, "mtu",
-									    m->pair->end[e].mtu);
+			if (json_object_get(order[e].answer, "mtu"))
+				m->pair->end[e].mtu =
+					(unsigned int)pp_climb_code(order[e].answer, "mtu");
 		}
 		m->pair->rung[r].state = PP_BENCH_RUN;
 	}

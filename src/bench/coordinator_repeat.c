@@ -215,8 +215,8 @@ static void take_run(struct repeat *r, unsigned int k, double *rate)
 	struct pp_order *o = &r->order[k];
 	struct pp_gathering *g = now(r, r->member[k]);
 	unsigned int end = r->end[k];
-	double bytes = (double)pp_climb_number(o->answer, "bytes", 0);
-	double took = (double)pp_climb_number(o->answer, "took_ns", 0);
+	double bytes = (double)pp_climb_amount(o->answer, "bytes");
+	double took = (double)pp_climb_amount(o->answer, "took_ns");
 	enum pp_role role;
 
 	if (!g || o->outcome != PP_ORDER_DONE)
@@ -232,8 +232,8 @@ static void take_run(struct repeat *r, unsigned int k, double *rate)
 		g->cell->bytes += (uint64_t)bytes;
 		g->cell->messages += g->messages;
 	}
-	g->cpu[end] += (double)pp_climb_number(o->answer, "cpu_ns", 0) / (double)PP_SECOND;
-	g->cell->copies += (uint64_t)pp_climb_number(o->answer, "copies", 0);
+	g->cpu[end] += (double)pp_climb_amount(o->answer, "cpu_ns") / (double)PP_SECOND;
+	g->cell->copies += pp_climb_amount(o->answer, "copies");
 	take_counters(r->c, g->cell, end, json_object_get(o->answer, "counters"));
 	take_gpu(r->c, g->cell, end, o->answer);
 	if (role == PP_ROLE_PING)
@@ -290,17 +290,17 @@ static bool check(struct repeat *r)
 		return false;
 	for (unsigned int k = 0; k < r->n; k++) {
 		const json_t *a = r->order[k].answer;
-		uint64_t wrong = (uint64_t)pp_climb_number(a, "wrong", 0);
+		uint64_t wrong = pp_climb_amount(a, "wrong");
 
 		g = now(r, r->member[k]);
 		if (!g || r->order[k].outcome != PP_ORDER_DONE)
 			continue;
 		if (wrong && !g->cell->wrong) {
-			g->cell->first_wrong = (uint64_t)pp_climb_number(a, "first", 0);
+			g->cell->first_wrong = pp_climb_amount(a, "first");
 			g->cell->end = r->end[k];
 		}
 		g->cell->wrong += wrong;
-		g->cell->checked += (uint64_t)pp_climb_number(a, "bytes", 0);
+		g->cell->checked += pp_climb_amount(a, "bytes");
 	}
 	return true;
 }

@@ -13,7 +13,7 @@
 #include "bench/coordinator.h"
 #include "bench/orders.h"
 
-enum { PP_CLIMB_REPEATS = 1000, PP_CLIMB_LATENCIES = 1 << 18 };
+enum { PP_CLIMB_REPEATS = 1000, PP_CLIMB_LATENCIES = 1 << 18, PP_CLIMB_NAMES = 512 };
 
 /* What a cell gathers while its repeats go on, besides its samples. */
 struct pp_gathering {
@@ -56,9 +56,11 @@ struct pp_climb {
 	json_t **look;	     /* of each node */
 	uint64_t seed, turn; /* of payload */
 	unsigned int done, all;
-	pp_ns end;		  /* when the time is up */
-	bool over;		  /* nothing more is begun */
-	struct pp_lateness *late; /* of each node */
+	pp_ns end;			  /* when the time is up */
+	bool over;			  /* nothing more is begun */
+	struct pp_lateness *late;	  /* of each node */
+	const char *name[PP_CLIMB_NAMES]; /* of counters */
+	unsigned int n_names;
 };
 
 struct pp_group {
@@ -77,6 +79,10 @@ bool pp_climb_over(struct pp_climb *c);
 /* A text of an agent's answer, made safe, in the run's arena; NULL when it is none. */
 const char *pp_climb_text(struct pp_climb *c, const json_t *object, const char *key);
 int64_t pp_climb_number(const json_t *object, const char *key, int64_t otherwise);
+/* What counts something: 0 for what is no number of that kind. */
+uint64_t pp_climb_amount(const json_t *object, const char *key);
+/* A code or index: 0 to 65535, 0 for anything else. */
+int pp_climb_code(const json_t *object, const char *key);
 
 /* Nodes and pairs. -ENODEV, -EBUSY, -EFBIG... : nothing can begin. */
 int pp_climb_look(struct pp_climb *c, struct pp_error *err);

@@ -11,6 +11,7 @@
  *
  * Exit: 0 and the document on standard output; 3 and a line on standard error.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,8 +150,23 @@ static void read_arguments(int argc, char **argv, struct settings *s)
 	}
 }
 
+/* What was written is what a reader takes. */
+static int read_back(const struct pp_buf *text)
+{
+	json_t *document = json_loadb(text->data, text->len, 0, NULL);
+	struct pp_error err = {0};
+	struct pp_bench *again;
+	int r = document ? pp_bench_read(document, &again, &err) : -EBADMSG;
+
+	if (!r)
+		pp_bench_free(again);
+	json_decref(document);
+	return r ? give_up("reading it back", err.text) : 0;
+}
+
 static int print(const struct pp_bench *b)
 {
+	int r;
 	struct pp_buf text = PP_BUF((size_t)64 << 20);
 	struct pp_json j = PP_JSON(&text, true);
 
@@ -160,8 +176,9 @@ static int print(const struct pp_bench *b)
 	if (text.failed)
 		return give_up("document", "too long");
 	(void)puts(pp_buf_text(&text));
+	r = read_back(&text);
 	pp_buf_done(&text);
-	return 0;
+	return r;
 }
 
 int main(int argc, char **argv)
