@@ -99,7 +99,7 @@ void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe)
 	static const struct pp_out_column columns[] = {
 		{"verdict", "VERDICT", false}, {"hca", "HCA", false},	{"name", NULL, false},
 		{"gpu", NULL, false},	       {"method", "BY", false}, {"errno", NULL, false},
-		{"took_ns", NULL, false},      {"note", "WHAT", true},
+		{"took_ns", NULL, false},      {"note", "WHAT", true},	{"simulated", NULL, false},
 	};
 
 	pp_out_heading(o, "Probe");
@@ -117,6 +117,7 @@ void pp_check_probe_out(struct pp_out *o, const struct pp_probe *probe)
 		pp_out_cell_i64(o, row->error);
 		pp_out_cell_i64(o, row->took);
 		pp_out_cell(o, row->note);
+		pp_out_cell_bool(o, row->simulated);
 	}
 	pp_out_table_end(o);
 	if (!probe->n)

@@ -183,7 +183,8 @@ static struct pp_probe_result *add(struct run *run, const struct pp_object *hca,
 {
 	struct pp_probe_result *row = &run->probe->row[run->probe->n++];
 
-	*row = (struct pp_probe_result){.method = method, .verdict = PP_UNKNOWN};
+	*row = (struct pp_probe_result){
+		.method = method, .verdict = PP_UNKNOWN, .simulated = pp_object_simulated(hca)};
 	(void)snprintf(row->hca, sizeof(row->hca), "%s", hca->id);
 	(void)snprintf(row->name, sizeof(row->name), "%s", pp_fact_str_or(hca, PP_F_HCA_NAME, ""));
 	return row;

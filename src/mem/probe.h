@@ -42,6 +42,7 @@ struct pp_probe_result {
 	char gpu[32];  /* BDF for the GPU methods, else "" */
 	enum pp_probe_method method;
 	enum pp_verdict verdict;
+	bool simulated; /* with the software device: it says nothing of hardware */
 	int error;	/* errno of the deciding call, positive, 0 none; of CUDA's the like */
 	pp_ns took;	/* of the deciding call */
 	char note[256]; /* what the verdict means, or why it is unknown */

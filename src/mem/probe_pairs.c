@@ -43,11 +43,14 @@ static void say_all(struct pp_probe_pairs *p, const char *text)
 static bool judge(struct pp_probe_result *row, const json_t *way)
 {
 	const char *refused = pp_answer_str(way, "refused");
+	bool simulated = false;
 	int64_t error, took;
 
 	if (pp_answer_i64(way, "errno", &error) || error < 0 || error > 4095 ||
 	    pp_answer_i64(way, "took_ns", &took) || took < 0 || (error && !refused))
 		return false;
+	(void)pp_answer_bool(way, "simulated", &simulated);
+	row->simulated = row->simulated || simulated;
 	row->error = (int)error;
 	row->took = took;
 	row->verdict = error ? PP_FAIL : PP_PASS;
