@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "base/banned.h"
 
 enum { PART = 1 << 16 };
@@ -94,7 +95,7 @@ void pp_channel_name(const struct sockaddr_storage *address, char *ret, size_t s
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
 	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-	char text[INET6_ADDRSTRLEN] = "?";
+	char text[INET6_ADDRSTRLEN] = "?", scope[16] = "";
 
 	if (address->ss_family == AF_INET) {
 		(void)inet_ntop(AF_INET, &four->sin_addr, text, sizeof(text));
@@ -104,7 +105,9 @@ void pp_channel_name(const struct sockaddr_storage *address, char *ret, size_t s
 		(void)snprintf(ret, size, "%s:%u", text, ntohs(six->sin6_port));
 	} else {
 		(void)inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof(text));
-		(void)snprintf(ret, size, "[%s]:%u", text, ntohs(six->sin6_port));
+		if (six->sin6_scope_id)
+			(void)snprintf(scope, sizeof(scope), "%%%u", six->sin6_scope_id);
+		(void)snprintf(ret, size, "[%s%s]:%u", text, scope, ntohs(six->sin6_port));
 	}
 }
 
@@ -233,8 +236,10 @@ static int parse(struct pp_channel *c, const struct pp_frame *frame, json_t **re
 	json_error_t why;
 	json_t *root = json_loadb(frame->text, frame->len, JSON_REJECT_DUPLICATES, &why);
 
-	if (!root)
+	if (!root) {
+		pp_sanitize(why.text, false);
 		return pp_error_set(err, -EBADMSG, "%s sent no JSON: %s", c->peer, why.text);
+	}
 	if (!json_is_object(root)) {
 		json_decref(root);
 		return pp_error_set(err, -EBADMSG, "%s sent JSON that is no object", c->peer);

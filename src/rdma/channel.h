@@ -37,7 +37,8 @@ int pp_channel_pair(struct pp_channel *ret[2], struct pp_error *err);
 /*
  * @address: "HOST", "HOST:PORT", "[V6]:PORT". Tries until @deadline (monotonic) while nobody
  * listens. -ECONNREFUSED, -EHOSTUNREACH, -ETIMEDOUT (a firewall that drops), -EACCES (another
- * token), -EPROTO (no peerpath, or another version: @err names both), -EINTR (@stopped said so).
+ * token), -EPROTO (no peerpath, or another version: @err names both), -ECONNRESET (it ended the
+ * connection while greeting), -EINTR (@stopped said so).
  */
 int pp_channel_connect(const char *address, const char *token, pp_ns deadline,
 		       bool (*stopped)(void), struct pp_channel **ret, struct pp_error *err);

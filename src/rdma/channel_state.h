@@ -82,7 +82,7 @@ int pp_channel_wait(int fd, short events, pp_ns deadline, bool (*stopped)(void))
 
 /* No delay, and a peer that is silent for 4 s is given up by the kernel, idle or not. */
 void pp_channel_tune(int fd);
-/* "10.0.0.2:41234", "[fe80::1]:41234"; a mapped IPv4 address is shown as one. */
+/* "10.0.0.2:41234", "[fe80::1%2]:41234", good to dial; a mapped IPv4 address is shown as one. */
 void pp_channel_name(const struct sockaddr_storage *address, char *ret, size_t size);
 
 #endif

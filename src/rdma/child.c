@@ -63,17 +63,25 @@ void pp_child_keep_only(const int *fds, unsigned int n)
 	close_from_to(first, ~0U);
 }
 
+void pp_child_mute(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	(void)dup2(null, STDIN_FILENO);
+	(void)dup2(null, STDOUT_FILENO);
+	if (null > STDERR_FILENO)
+		(void)close(null);
+}
+
 static PP_NORETURN void child(struct pp_channel *c, int out, pid_t parent,
 			      int (*run)(struct pp_channel *c, const void *arg), const void *arg)
 {
-	int keep = pp_channel_fd(c), null;
+	int keep = pp_channel_fd(c);
 
 	pp_child_settle(parent);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null >= 0) {
-		(void)dup2(null, STDIN_FILENO);
-		(void)dup2(null, STDOUT_FILENO);
-	}
+	pp_child_mute();
 	(void)dup2(out, STDERR_FILENO);
 	pp_child_keep_only(&keep, 1);
 	_exit(run(c, arg));

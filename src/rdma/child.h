@@ -59,6 +59,8 @@ void pp_child_done(struct pp_child *child);
 
 /* In a child just forked: leads a process group, dies with @parent, default signals. */
 void pp_child_settle(pid_t parent);
+/* Standard input and output lead nowhere. */
+void pp_child_mute(void);
 /* Closes every descriptor from 3 on but these, in rising order. */
 void pp_child_keep_only(const int *fds, unsigned int n);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "rdma/channel_state.h"
 #include "base/banned.h"
 
@@ -51,6 +52,7 @@ static int is_ready(struct pp_party *p, struct pp_channel *c, struct pp_error *e
 	if (!json_is_true(json_object_get(m, "ok")))
 		r = pp_error_set(err, -EBUSY, "%s is %.200s", pp_channel_peer(c),
 				 why ? why : "not ready");
+	pp_sanitize(err->text, false);
 	json_decref(m);
 	return r;
 }

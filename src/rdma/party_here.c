@@ -19,6 +19,8 @@ static PP_NORETURN void keeper(struct pp_party *p, struct pp_channel *control, i
 	struct pp_error err;
 
 	pp_child_settle(parent);
+	/* Who reads our output must not wait for us when the coordinator has been killed. */
+	pp_child_mute();
 	if (keep[0] > keep[1]) {
 		keep[0] = hand;
 		keep[1] = pp_channel_fd(control);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/parse.h"
 #include "base/banned.h"
 
 enum { PART = 1 << 20, VARIANT = sodium_base64_VARIANT_ORIGINAL };
@@ -75,8 +76,11 @@ static int add_part(const json_t *m, struct pp_buf *buf, uint64_t *ret_left, str
 	unsigned char *bytes;
 	int r;
 
-	if (!json_is_true(json_object_get(m, "ok")))
-		return pp_error_set(err, -EREMOTEIO, "the node could not: %s", why ? why : "?");
+	if (!json_is_true(json_object_get(m, "ok"))) {
+		(void)pp_error_set(err, -EREMOTEIO, "the node could not: %.200s", why ? why : "?");
+		pp_sanitize(err->text, false);
+		return -EREMOTEIO;
+	}
 	if (!text || left < 0 || left > PP_PARTY_RECORD)
 		return pp_error_set(err, -EBADMSG, "a part of a record is malformed");
 	size = strlen(text) / 4 * 3 + 1;

@@ -21,8 +21,9 @@ void pp_party_refused(void *strangers, const char *peer, const char *why)
 	s->n++;
 	if (!s->say || (s->n > 4 && (s->n & (s->n - 1))))
 		return;
-	(void)snprintf(text, sizeof(text), "refused a connection (%u so far), %s: %s", s->n, peer,
-		       why);
+	/* Most reasons name the peer themselves. */
+	(void)snprintf(text, sizeof(text), "refused a connection (%u so far): %s%s%s", s->n,
+		       strstr(why, peer) ? "" : peer, strstr(why, peer) ? "" : " ", why);
 	pp_sanitize(text, false);
 	s->say(text);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "rdma/channel_state.h"
 #include "rdma/location.h"
 #include "rdma/token.h"
@@ -53,6 +54,7 @@ static int is_welcome(const struct pp_party_options *o, struct pp_channel *c, pp
 	if (!json_is_true(json_object_get(m, "ok")))
 		r = pp_error_set(err, -EPROTO, "rank %u is refused: %.200s", o->launch->rank,
 				 why ? why : "?");
+	pp_sanitize(err->text, false);
 	json_decref(m);
 	return r;
 }
@@ -161,6 +163,8 @@ int pp_party_serve_rank(const struct pp_party_options *options, struct pp_error 
 
 	if (!r)
 		r = find(options, deadline, &c, err);
+	if (r == -EHOSTUNREACH && options->launch->coordinator_by)
+		return pp_error_prefix(err, "rank 0 by %s", options->launch->coordinator_by), r;
 	if (r)
 		return r;
 	r = join(options, c, way, deadline, err);
