@@ -69,6 +69,11 @@ static bool on_software(const struct scene *s)
 	return s->g->software;
 }
 
+static bool gpu_on_software(const struct scene *s)
+{
+	return of_gpu(s) && on_software(s);
+}
+
 static bool no_dmabuf_attribute(const struct scene *s)
 {
 	return of_gpu(s) && s->g->memory->cuda->dmabuf == 0;
@@ -92,11 +97,11 @@ static const struct {
 	{BY_ADDRESS, ENOMEM, always, "the device has no keys or memory left: fewer regions"},
 	{BY_ADDRESS, EPERM, always,
 	 "this process may lock no memory: ulimit -l unlimited, or CAP_IPC_LOCK"},
+	{BY_ADDRESS, EFAULT, gpu_on_software,
+	 "the software device takes a GPU's memory by dmabuf only: it has no peermem"},
 	{BY_ADDRESS, EFAULT, no_peermem,
 	 "nvidia_peermem is not loaded, so that the address is nobody's: modprobe nvidia_peermem, "
 	 "or register by dmabuf"},
-	{BY_ADDRESS, EFAULT, on_software,
-	 "the software device takes a GPU's memory by dmabuf only: it has no peermem"},
 	{BY_ADDRESS, EFAULT, not_capable,
 	 "CUDA says that this memory is not for GPUDirect RDMA (a GPU without it, or cuMemCreate "
 	 "without gpuDirectRDMACapable)"},

@@ -471,6 +471,10 @@ static void test_other_words(void **state)
 	(void)state;
 	assert_int_equal(bad(&hardware, m, &efa, WORDS("efa-p2p")), -EINVAL);
 	assert_int_equal(bad(&software, m, &direct, WORDS("software device")), -EOPNOTSUPP);
+	address_error = EFAULT;
+	assert_int_equal(bad(&software, m, &by_peermem, WORDS("has no peermem")), -EFAULT);
+	assert_int_equal(bad(&hardware, m, &by_peermem, WORDS("nvidia_peermem")), -EFAULT);
+	address_error = 0;
 	good(&hardware, m, &by_peermem);
 	dereg_error = EBUSY;
 	assert_int_equal(pp_unregister(&reg, &err), -EBUSY);
