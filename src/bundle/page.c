@@ -166,8 +166,10 @@ static void run(struct pp_page *p)
 
 static void nodes(struct pp_page *p)
 {
-	static const char *const heads[] = {"Node",	"Host",		  "Address", "peerpath",
-					    "Software", "Topology class", "",	     NULL};
+	static const char *const heads[] = {
+		"Node",	    "Host",	      "Address",	  "peerpath",
+		"Software", "Topology class", "#Ready after, us", "",
+		NULL};
 
 	pp_buf_str(&p->out, "<h2>Nodes</h2>\n");
 	pp_page_table(p, heads);
@@ -179,6 +181,7 @@ static void nodes(struct pp_page *p)
 		pp_page_row(p);
 		for (unsigned int k = 0; k < PP_ARRAY_LEN(texts); k++)
 			pp_page_text(p, "td", "%s", texts[k] ? texts[k] : "unknown");
+		pp_page_number(p, 1, n->arrival_skew);
 		pp_page_text(p, "td", "%s", n->simulated ? "simulated" : "");
 		pp_page_row_end(p);
 	}

@@ -270,6 +270,23 @@ static void skipped(struct pp_out *o, const struct pp_bench *b)
 		}
 }
 
+/* Who keeps the others waiting, repeat after repeat. */
+static void straggler(struct pp_out *o, const struct pp_bench *b)
+{
+	const struct pp_bench_node *last = NULL;
+	char line[256];
+
+	for (unsigned int i = 0; i < b->n_nodes; i++)
+		if (b->nodes[i].arrival_skew > 0 &&
+		    (!last || b->nodes[i].arrival_skew > last->arrival_skew))
+			last = &b->nodes[i];
+	if (!last || b->n_nodes < 2)
+		return;
+	(void)snprintf(line, sizeof(line), "%s, %.1f us after the first (median)",
+		       last->id ? last->id : or_unknown(last->host), last->arrival_skew);
+	pp_out_str(o, NULL, "last to be ready", line);
+}
+
 static void overall(struct pp_out *o, const struct pp_bench *b, const struct pp_transfer *t,
 		    const struct pp_margins *m)
 {
@@ -291,6 +308,7 @@ static void overall(struct pp_out *o, const struct pp_bench *b, const struct pp_
 	if (!isnan(t->direct_staged) && t->direct_staged > 1 && !t->simulated)
 		pp_out_str(o, NULL, "gain",
 			   "of the transfer alone; whether the application gains is gate 4");
+	straggler(o, b);
 	if (b->second)
 		pp_out_str(o, NULL, "second witness", b->second);
 	if (t->next)

@@ -128,9 +128,13 @@ double pp_spread(const double *sample, size_t n)
 
 double pp_ratio(const double *a, const double *b, size_t n, struct pp_interval *ret)
 {
-	double *PP_AUTO_FREE ratio = n && n <= SAMPLES_MAX ? malloc(n * sizeof(*ratio)) : NULL;
+	double few[ON_STACK], *PP_AUTO_FREE many = NULL, *ratio = few;
 
 	*ret = (struct pp_interval){NAN, NAN};
+	if (!n || n > SAMPLES_MAX)
+		return NAN;
+	if (n > ON_STACK)
+		ratio = many = malloc(n * sizeof(*many));
 	if (!ratio)
 		return NAN;
 	for (size_t i = 0; i < n; i++)

@@ -79,6 +79,7 @@ static void test_text(void **state)
 	says(text, "repeats within 5.0 %");
 	says(text, "peermem was not run: not asked for");
 	says(text, "port_xmit_data");
+	says(text, "last to be ready      b, 31.5 us after the first");
 	free(text);
 	all_rungs(b);
 	text = shown(b, false, 80);

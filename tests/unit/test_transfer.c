@@ -420,8 +420,7 @@ static const struct {
 	{"simulated, wrong", spoil_simulated_wrong, PP_FAIL, "simulation: failed",
 	 "8 of 25165824 bytes arrived wrong", NULL, NULL, NULL},
 	{"simulated, half", spoil_simulated_half, PP_UNKNOWN, "simulation: passed",
-	 "with a remark: dmabuf: 0.49 of host memory's", "the way between the sockets", NULL,
-	 NULL},
+	 "with a remark: dmabuf: 0.49 of host memory's", "the way between the sockets", NULL, NULL},
 	{"simulated, spread", spoil_simulated_spread, PP_UNKNOWN, "simulation: passed",
 	 "unstable: repeats of host memory", NULL, NULL, NULL},
 	{"one mark", spoil_one_mark, PP_UNKNOWN, "simulation: passed", "simulation", NULL, NULL,
@@ -538,6 +537,63 @@ static void test_margins_are_configuration(void **state)
 	assert_int_equal(t.verdict, PP_PASS);
 	pp_transfer_done(&t);
 	pp_bench_free(b);
+}
+
+/*
+ * Causes by errno and completion status, as the field reports that the rules cite have them: 14 is
+ * peermem that took no address, or memory of VMM; 12 locked memory, or by DMA-BUF BAR1; 22 a range
+ * that does not fit; 93 and 95 no DMA-BUF below; 524 the topology; 801 a GPU that cannot export.
+ */
+static void test_causes(void **state)
+{
+	static const struct {
+		const char *call;
+		int error, status;
+		bool cuda;
+		enum pp_memory_kind memory;
+		const char *cause;
+	} rows[] = {
+		{"ibv_reg_mr", 14, 0, false, PP_MEMORY_CUDA, "peermem-missing"},
+		{"ibv_reg_mr", 14, 0, false, PP_MEMORY_CUDA_VMM, "vmm-memory"},
+		{"ibv_reg_mr", 12, 0, false, PP_MEMORY_CUDA, "memlock-small"},
+		{"ibv_reg_dmabuf_mr", 12, 0, false, PP_MEMORY_CUDA, "bar1-exhausted-dmabuf"},
+		{"ibv_reg_dmabuf_mr", 22, 0, false, PP_MEMORY_CUDA, "mr-bad-range"},
+		{"ibv_reg_dmabuf_mr", 93, 0, false, PP_MEMORY_CUDA, "dmabuf-unsupported-kernel"},
+		{"ibv_reg_dmabuf_mr", 95, 0, false, PP_MEMORY_CUDA, "dmabuf-unsupported-provider"},
+		{"ibv_reg_dmabuf_mr", 524, 0, false, PP_MEMORY_CUDA, "dmabuf-topology-refused"},
+		{"cuMemGetHandleForAddressRange", 801, 0, true, PP_MEMORY_CUDA,
+		 "gpu-cannot-export"},
+		{NULL, 0, 4, false, PP_MEMORY_CUDA, "wc-local-protection"},
+		{NULL, 0, 5, false, PP_MEMORY_CUDA, NULL}, /* flushed: of something earlier */
+		{NULL, 0, 9, false, PP_MEMORY_CUDA, "wc-remote-invalid"},
+		{NULL, 0, 10, false, PP_MEMORY_CUDA, "wc-remote-access"},
+		{NULL, 0, 11, false, PP_MEMORY_CUDA, "wc-remote-operation"},
+		{NULL, 0, 12, false, PP_MEMORY_CUDA, "wc-retry-exceeded"},
+		{NULL, 0, 13, false, PP_MEMORY_CUDA, "wc-rnr"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(rows); i++) {
+		struct pp_bench *b = made_bench();
+		struct pp_bench_rung *r = &b->pairs[0].rung[PP_RUNG_DMABUF];
+		struct pp_bench_attempt a = {
+			.call = rows[i].call, .error = rows[i].error, .cuda = rows[i].cuda};
+		struct pp_transfer t;
+		const char *cause;
+
+		fail_rung(b, PP_RUNG_DMABUF, rows[i].call, rows[i].error, rows[i].status);
+		r->memory = rows[i].memory;
+		r->attempts = &a;
+		r->n_attempts = rows[i].cuda;
+		judge(b, &t);
+		cause = row_of(&t, PP_RUNG_DMABUF)->cause;
+		assert_int_equal(t.verdict, PP_FAIL);
+		if (!cause != !rows[i].cause || (cause && strcmp(cause, rows[i].cause) != 0))
+			fail_msg("row %zu: %s, not %s", i, cause ? cause : "none",
+				 rows[i].cause ? rows[i].cause : "none");
+		pp_transfer_done(&t);
+		pp_bench_free(b);
+	}
 }
 
 /* Facts decide between causes of one errno: with peermem loaded it is not the missing module. */
@@ -709,10 +765,15 @@ static int unload(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),	cmocka_unit_test(test_alike),
-		cmocka_unit_test(test_figures), cmocka_unit_test(test_hops),
-		cmocka_unit_test(test_facts),	cmocka_unit_test(test_margins_are_configuration),
-		cmocka_unit_test(test_removal), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_alike),
+		cmocka_unit_test(test_causes),
+		cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_hops),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_margins_are_configuration),
+		cmocka_unit_test(test_removal),
+		cmocka_unit_test(test_empty),
 	};
 
 	return cmocka_run_group_tests_name("transfer", tests, load, unload);
