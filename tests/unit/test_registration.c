@@ -406,6 +406,51 @@ static void test_export_refused(void **state)
 	assert_int_equal(fake_live(), 0);
 }
 
+/* The line of each errno: what the kernel means by it, in the scene where it came up. */
+static void test_verb_words(void **state)
+{
+	static const struct {
+		enum pp_memory_kind kind;
+		bool dmabuf;
+		int error;
+		const char *nvml, *word;
+	} rows[] = {
+		{PP_MEMORY_CUDA, true, EPROTONOSUPPORT, "", "Linux 5.12"},
+		{PP_MEMORY_CUDA, true, EOPNOTSUPP, "", "CONFIG_INFINIBAND_ON_DEMAND_PAGING"},
+		{PP_MEMORY_CUDA, true, 524, "", "common PCIe switch"},
+		{PP_MEMORY_CUDA, true, ENOMEM, "small-bar1", "BAR1 is full"},
+		{PP_MEMORY_CUDA, true, ENOMEM, "", "IOMMU"},
+		{PP_MEMORY_CUDA, true, EINVAL, "", "offset, length or flags"},
+		{PP_MEMORY_CUDA_VMM, true, EINVAL, "", "in one segment"},
+		{PP_MEMORY_CUDA, true, EBADF, "", "closed, or another process's"},
+		{PP_MEMORY_CUDA, true, EAGAIN, "", "rdma.max"},
+		{PP_MEMORY_CUDA, false, EFAULT, "", "nvidia_peermem"},
+		{PP_MEMORY_CUDA, false, EAGAIN, "", "rdma.max"},
+		{PP_MEMORY_HOST, false, EPERM, "", "may lock no memory"},
+		{PP_MEMORY_HOST, false, EFAULT, "", "not mapped, or read-only"},
+		{PP_MEMORY_HOST, false, EXDEV, "", "dmesg"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool host = rows[i].kind == PP_MEMORY_HOST;
+		struct pp_memory *m;
+
+		n_calls = 0;
+		fake_set("", "", rows[i].nvml);
+		m = new ((struct pp_memory_options){.kind = rows[i].kind, .size = 4096});
+		dmabuf_error = rows[i].dmabuf ? rows[i].error : 0;
+		address_error = rows[i].dmabuf ? 0 : rows[i].error;
+		assert_int_equal(bad(&hardware, m,
+				     host	      ? &automatic
+				     : rows[i].dmabuf ? &by_dmabuf
+						      : &by_peermem,
+				     WORDS(rows[i].word)),
+				 -rows[i].error);
+		pp_memory_free(m);
+	}
+}
+
 /* 54 of 256 MiB are free; nothing is asked for what does not fit, and what fits is. */
 static void test_budget(void **state)
 {
@@ -529,6 +574,7 @@ int main(void)
 		cmocka_unit_test_setup(test_sim, setup),
 		cmocka_unit_test_setup(test_automatic, setup),
 		cmocka_unit_test_setup(test_export_refused, setup),
+		cmocka_unit_test_setup(test_verb_words, setup),
 		cmocka_unit_test_setup(test_budget, setup),
 		cmocka_unit_test_setup(test_memlock, setup),
 		cmocka_unit_test_setup(test_other_words, setup),
