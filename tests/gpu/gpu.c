@@ -156,10 +156,13 @@ void gpu_put(const struct gpu_memory *m, size_t at, const void *from, size_t len
 {
 	if (m->kind == GPU_HOST)
 		memcpy((void *)(uintptr_t)(m->at + at), from, len);
-	else
+	else {
 		gpu_must(CALL("cuMemcpyHtoD_v2", uint64_t, const void *, size_t)(m->at + at, from,
 										 len),
 			 "cuMemcpyHtoD");
+		/* Pageable memory: it may have been copied to where the GPU takes it from only. */
+		gpu_must(CALL("cuCtxSynchronize", void)(), "cuCtxSynchronize");
+	}
 }
 
 void gpu_get(const struct gpu_memory *m, size_t at, void *to, size_t len)

@@ -73,7 +73,7 @@ int soft_mr_make_cuda(const struct soft_mr_request *q, struct soft_mr_object *mr
 	mr->descriptor_size = (uint64_t)size;
 	mr->offset = q->addr;
 	mr->region.ops = &soft_region_far;
-	mr->region.copier = soft_cuda_device_copier(gpu);
+	mr->region.copier = soft_cuda_device_copier(gpu, range.vmm);
 	mr->region.far = at;
 	return 0;
 }

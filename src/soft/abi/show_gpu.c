@@ -44,6 +44,7 @@ static void show_gpu(void *arg, const struct soft_cuda_watch *w)
 	pp_json_i64(json, "ordinal", w->ordinal);
 	pp_json_bool(json, "context", w->open);
 	pp_json_bool(json, "mps", w->mps);
+	pp_json_str(json, "allocated_by", w->kernel ? "kernel" : "copy engine");
 	pp_json_u64(json, "copies", w->copies);
 	pp_json_u64(json, "copied_bytes", w->bytes);
 	pp_json_u64(json, "failed", w->failed);

@@ -59,6 +59,7 @@ int soft_cuda_device_new(int ordinal, soft_cuda_deliver *deliver, void *arg,
 	d->deliver = deliver;
 	d->arg = arg;
 	d->copier = (struct soft_copier){soft_cuda_start, soft_cuda_cancel};
+	d->allocated = (struct soft_copier){soft_cuda_start_allocated, soft_cuda_cancel_allocated};
 	d->spins = processors();
 	if (cuda->device_get(&d->device, ordinal)) {
 		free(d);
@@ -83,6 +84,7 @@ static int furnish(struct soft_cuda_device *d)
 			r = d->cuda->event_create(&d->events[way][i],
 						  SOFT_CUDA_EVENT_DISABLE_TIMING);
 	}
+	d->kernel = soft_cuda_kernel_load(d->cuda);
 	return soft_cuda_errno(r);
 }
 
@@ -178,9 +180,9 @@ bool soft_cuda_device_free(struct soft_cuda_device *d)
 	return true;
 }
 
-struct soft_copier *soft_cuda_device_copier(struct soft_cuda_device *d)
+struct soft_copier *soft_cuda_device_copier(struct soft_cuda_device *d, bool vmm)
 {
-	return &d->copier;
+	return vmm ? &d->copier : &d->allocated;
 }
 
 static void look_at(struct soft_cuda_watch *w, const struct soft_copy *copy, bool begun)
@@ -203,6 +205,7 @@ void soft_cuda_device_watch(struct soft_cuda_device *d, struct soft_cuda_watch *
 
 	pthread_mutex_lock(&d->lock);
 	w.open = d->has_thread;
+	w.kernel = d->has_thread && d->kernel;
 	w.copies = d->copies;
 	w.bytes = d->bytes;
 	w.failed = d->failed;

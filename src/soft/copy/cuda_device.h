@@ -8,6 +8,11 @@
  * that can be caught in a call of CUDA, and it holds no lock then: the engine goes on, and
  * `peerpath soft show` says where the thread is. It never waits for the GPU: copies are begun, and
  * their events looked at.
+ *
+ * One thing the own context does not cure (seen with driver 580, CUDA 13): a copy of memory that
+ * cuMemAlloc() gave takes the lock of the context that owns the memory, the application's, in
+ * whatever context it is begun. Memory that cuMemCreate() made has no owner. So allocated memory
+ * is copied by a kernel, whose arguments nobody looks up.
  */
 #ifndef SOFT_COPY_CUDA_DEVICE_H
 #define SOFT_COPY_CUDA_DEVICE_H
@@ -32,7 +37,8 @@ int soft_cuda_device_pin(struct soft_cuda_device *device, void *at, size_t len);
  * most. false: it is caught in a call of CUDA, and the device must stay for good. */
 bool soft_cuda_device_free(struct soft_cuda_device *device); /* NULL is fine */
 
-struct soft_copier *soft_cuda_device_copier(struct soft_cuda_device *device);
+/* For memory that is mapped (@vmm), or allocated. */
+struct soft_copier *soft_cuda_device_copier(struct soft_cuda_device *device, bool vmm);
 
 /* A copy that takes long is named. */
 #define SOFT_CUDA_SLOW (2 * PP_SECOND)
@@ -42,6 +48,7 @@ struct soft_cuda_watch {
 	const char *bus_id; /* "0000:06:00.0", or "" */
 	bool open;	    /* it has a context */
 	bool mps;	    /* shared with other processes by MPS */
+	bool kernel;	    /* allocated memory is copied by one; else by the copy engine */
 	unsigned int under_way;
 	uint64_t copies, bytes, failed;
 	const char *inside; /* the call that its thread is in; NULL: none */

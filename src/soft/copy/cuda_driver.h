@@ -14,6 +14,8 @@
 typedef struct soft_cuda_context *soft_cuda_context; /* CUcontext */
 typedef struct soft_cuda_stream *soft_cuda_stream;   /* CUstream */
 typedef struct soft_cuda_event *soft_cuda_event;     /* CUevent */
+struct soft_cuda_module;			     /* CUmodule is a pointer to one */
+struct soft_cuda_function;			     /* as CUfunction */
 
 enum {
 	SOFT_CUDA_SUCCESS = 0,
@@ -31,30 +33,38 @@ enum {
 };
 
 /* Member, name of the symbol, arguments. All return a CUresult, 0 on success. */
-#define SOFT_CUDA_CALLS(X)                                                                        \
-	X(device_get, "cuDeviceGet", (int *device, int ordinal))                                  \
-	X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))      \
-	X(device_bus_id, "cuDeviceGetPCIBusId", (char *id, int len, int device))                  \
-	X(ctx_create, "cuCtxCreate_v2",                                                           \
-	  (soft_cuda_context * context, unsigned int flags, int device))                          \
-	X(ctx_destroy, "cuCtxDestroy_v2", (soft_cuda_context context))                            \
-	X(ctx_push, "cuCtxPushCurrent_v2", (soft_cuda_context context))                           \
-	X(ctx_pop, "cuCtxPopCurrent_v2", (soft_cuda_context * context))                           \
-	X(ctx_set, "cuCtxSetCurrent", (soft_cuda_context context))                                \
-	X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                         \
-	X(stream_create, "cuStreamCreate", (soft_cuda_stream * stream, unsigned int flags))       \
-	X(event_create, "cuEventCreate", (soft_cuda_event * event, unsigned int flags))           \
-	X(event_record, "cuEventRecord", (soft_cuda_event event, soft_cuda_stream stream))        \
-	X(event_query, "cuEventQuery", (soft_cuda_event event))                                   \
-	X(to_device, "cuMemcpyHtoDAsync_v2",                                                      \
-	  (uint64_t device, const void *host, size_t len, soft_cuda_stream stream))               \
-	X(to_host, "cuMemcpyDtoHAsync_v2",                                                        \
-	  (void *host, uint64_t device, size_t len, soft_cuda_stream stream))                     \
-	X(host_register, "cuMemHostRegister_v2", (void *at, size_t len, unsigned int flags))      \
-	X(host_unregister, "cuMemHostUnregister", (void *at))                                     \
-	X(pointer_attribute, "cuPointerGetAttribute", (void *value, int attribute, uint64_t at))  \
-	X(address_range, "cuMemGetAddressRange_v2", (uint64_t * base, size_t * len, uint64_t at)) \
-	X(retain_allocation, "cuMemRetainAllocationHandle", (uint64_t * handle, void *at))        \
+#define SOFT_CUDA_CALLS(X)                                                                         \
+	X(device_get, "cuDeviceGet", (int *device, int ordinal))                                   \
+	X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))       \
+	X(device_bus_id, "cuDeviceGetPCIBusId", (char *id, int len, int device))                   \
+	X(ctx_create, "cuCtxCreate_v2",                                                            \
+	  (soft_cuda_context * context, unsigned int flags, int device))                           \
+	X(ctx_destroy, "cuCtxDestroy_v2", (soft_cuda_context context))                             \
+	X(ctx_push, "cuCtxPushCurrent_v2", (soft_cuda_context context))                            \
+	X(ctx_pop, "cuCtxPopCurrent_v2", (soft_cuda_context * context))                            \
+	X(ctx_set, "cuCtxSetCurrent", (soft_cuda_context context))                                 \
+	X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                          \
+	X(stream_create, "cuStreamCreate", (soft_cuda_stream * stream, unsigned int flags))        \
+	X(event_create, "cuEventCreate", (soft_cuda_event * event, unsigned int flags))            \
+	X(event_record, "cuEventRecord", (soft_cuda_event event, soft_cuda_stream stream))         \
+	X(event_query, "cuEventQuery", (soft_cuda_event event))                                    \
+	X(to_device, "cuMemcpyHtoDAsync_v2",                                                       \
+	  (uint64_t device, const void *host, size_t len, soft_cuda_stream stream))                \
+	X(to_host, "cuMemcpyDtoHAsync_v2",                                                         \
+	  (void *host, uint64_t device, size_t len, soft_cuda_stream stream))                      \
+	X(module_load, "cuModuleLoadData", (struct soft_cuda_module * *module, const void *image)) \
+	X(module_function, "cuModuleGetFunction",                                                  \
+	  (struct soft_cuda_function * *function, struct soft_cuda_module * module,                \
+	   const char *name))                                                                      \
+	X(launch, "cuLaunchKernel",                                                                \
+	  (struct soft_cuda_function * function, unsigned int grid_x, unsigned int grid_y,         \
+	   unsigned int grid_z, unsigned int block_x, unsigned int block_y, unsigned int block_z,  \
+	   unsigned int shared, soft_cuda_stream stream, void **arguments, void **more))           \
+	X(host_register, "cuMemHostRegister_v2", (void *at, size_t len, unsigned int flags))       \
+	X(host_unregister, "cuMemHostUnregister", (void *at))                                      \
+	X(pointer_attribute, "cuPointerGetAttribute", (void *value, int attribute, uint64_t at))   \
+	X(address_range, "cuMemGetAddressRange_v2", (uint64_t * base, size_t * len, uint64_t at))  \
+	X(retain_allocation, "cuMemRetainAllocationHandle", (uint64_t * handle, void *at))         \
 	X(release_allocation, "cuMemRelease", (uint64_t handle))
 
 struct soft_cuda_driver {

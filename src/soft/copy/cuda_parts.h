@@ -22,7 +22,8 @@ struct soft_cuda_queue {
 };
 
 struct soft_cuda_device {
-	struct soft_copier copier; /* first */
+	struct soft_copier copier;    /* first */
+	struct soft_copier allocated; /* of memory that another context owns */
 	const struct soft_cuda_driver *cuda;
 	int ordinal, device;
 	char bus_id[32];
@@ -31,6 +32,7 @@ struct soft_cuda_device {
 	void *arg;
 	soft_cuda_context context;
 	soft_cuda_stream streams[SOFT_CUDA_DIRECTIONS];
+	struct soft_cuda_function *kernel; /* NULL: it could not be loaded */
 	soft_cuda_event events[SOFT_CUDA_DIRECTIONS][SOFT_CUDA_UNDER_WAY];
 	bool spins; /* enough processors for a thread that looks on */
 	pthread_t thread;
@@ -53,6 +55,14 @@ struct soft_cuda_device {
 
 void *soft_cuda_thread(void *device);
 void soft_cuda_start(struct soft_copier *copier, struct soft_copy *copy);
+void soft_cuda_start_allocated(struct soft_copier *copier, struct soft_copy *copy);
 void soft_cuda_cancel(struct soft_copier *copier, struct soft_region *region);
+void soft_cuda_cancel_allocated(struct soft_copier *copier, struct soft_region *region);
+
+/* cuda_kernel.c */
+/* In the current context. NULL: the driver cannot load it. */
+struct soft_cuda_function *soft_cuda_kernel_load(const struct soft_cuda_driver *cuda);
+int soft_cuda_kernel_copy(struct soft_cuda_device *device, uint64_t to, uint64_t from, size_t len,
+			  soft_cuda_stream stream);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -18,7 +19,8 @@ static const pp_ns NAP = 20000;
 static const pp_ns LAST_WORDS = PP_SECOND;
 
 /* A call of CUDA, and its name for as long as it lasts. */
-#define CALL(d, name, call) (enter(d, name), leave(d, (d)->cuda->call))
+#define CALL_BY(d, name, call) (enter(d, name), leave(d, call))
+#define CALL(d, name, call)    CALL_BY(d, name, (d)->cuda->call)
 
 static void enter(struct soft_cuda_device *d, const char *name)
 {
@@ -52,6 +54,23 @@ static struct soft_copy *pop(struct soft_cuda_queue *q)
 	if (!q->first)
 		q->last = NULL;
 	return copy;
+}
+
+static struct soft_cuda_device *device_of(struct soft_copier *allocated)
+{
+	return (struct soft_cuda_device *)((char *)allocated -
+					   offsetof(struct soft_cuda_device, allocated));
+}
+
+void soft_cuda_start_allocated(struct soft_copier *copier, struct soft_copy *copy)
+{
+	copy->by_kernel = true;
+	soft_cuda_start(&device_of(copier)->copier, copy);
+}
+
+void soft_cuda_cancel_allocated(struct soft_copier *copier, struct soft_region *region)
+{
+	soft_cuda_cancel(&device_of(copier)->copier, region);
 }
 
 void soft_cuda_start(struct soft_copier *copier, struct soft_copy *copy)
@@ -112,7 +131,13 @@ static int begin(struct soft_cuda_device *d, struct soft_copy *copy, soft_cuda_e
 	soft_cuda_stream stream = d->streams[copy->to_device];
 	int r;
 
-	if (copy->to_device)
+	if (copy->by_kernel && d->kernel)
+		r = CALL_BY(
+			d, "cuLaunchKernel",
+			soft_cuda_kernel_copy(d, copy->to_device ? copy->at : (uintptr_t)copy->host,
+					      copy->to_device ? (uintptr_t)copy->host : copy->at,
+					      copy->len, stream));
+	else if (copy->to_device)
 		r = CALL(d, "cuMemcpyHtoDAsync",
 			 to_device(copy->at, copy->host, copy->len, stream));
 	else

@@ -39,6 +39,7 @@ struct soft_copy {
 	/* Never called by who begins it. The copy may be freed. */
 	void (*done)(struct soft_copy *copy);
 	/* The copier's. */
+	bool by_kernel;
 	struct soft_copy *next;
 	void *event;
 	pp_ns begun;

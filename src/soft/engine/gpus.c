@@ -2,12 +2,15 @@
 #include "soft/engine/gpus.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "soft/engine/parts.h"
 
 #include "base/banned.h"
+
+enum { HUGE_PAGE = 2 << 20 };
 
 void soft_gpus_init(struct soft_gpus *gpus)
 {
@@ -44,6 +47,26 @@ static void deliver(void *arg, struct soft_copy *list)
 	soft_engine_unlock(e);
 }
 
+/* Of huge pages, where there are any: a peer that reads it looks each page up. NULL: none. */
+static void *segment_new(void)
+{
+	size_t more = SOFT_STAGING_SEGMENT + HUGE_PAGE;
+	uint8_t *at = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t before;
+
+	if (at == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)at % HUGE_PAGE;
+	if (before)
+		(void)munmap(at, before);
+	(void)munmap(at + before + SOFT_STAGING_SEGMENT, more - before - SOFT_STAGING_SEGMENT);
+	at += before;
+	(void)madvise(at, SOFT_STAGING_SEGMENT, MADV_HUGEPAGE);
+	/* Now, not in the middle of traffic. */
+	memset(at, 0, SOFT_STAGING_SEGMENT);
+	return at;
+}
+
 /* A segment of either direction for each queue pair, as far as there are any. */
 static int stage(struct soft_engine *e, struct soft_cuda_device *gpu)
 {
@@ -53,11 +76,10 @@ static int stage(struct soft_engine *e, struct soft_cuda_device *gpu)
 
 	for (unsigned int i = 0; i < 2; i++) {
 		while (pools[i]->num < wanted) {
-			void *at = mmap(NULL, SOFT_STAGING_SEGMENT, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+			void *at = segment_new();
 			int rc;
 
-			if (at == MAP_FAILED)
+			if (!at)
 				return -ENOMEM;
 			/* A child's copy of a page would take the GPU's place for it away. */
 			(void)madvise(at, SOFT_STAGING_SEGMENT, MADV_DONTFORK);

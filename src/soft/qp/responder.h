@@ -51,6 +51,10 @@ void soft_answer_atomic_again(struct soft_qp *qp, const struct soft_packet *p);
 /* Sends answers; true: stopped for the budget. */
 bool soft_answer_pump(struct soft_qp *qp, size_t *budget);
 
+/* responder_bring.c: may the first answer be sent, as far as its bytes and what came before are
+ * concerned? Sees to it that it may soon. */
+bool soft_answer_is_here(struct soft_qp *qp);
+
 /* As soft_regions_remote(), for the peer of @qp. */
 static inline struct soft_region *soft_responder_reach(const struct soft_qp *qp, uint32_t key,
 						       uint64_t *va, uint64_t len, uint32_t access)

@@ -13,10 +13,7 @@
 
 #include "base/banned.h"
 
-enum {
-	FAR_JUMBO = 64 << 10, /* bytes of a response from staging, through a lane */
-	AHEAD = 4,	      /* answers whose bytes are fetched at a time */
-};
+enum { FAR_JUMBO = 64 << 10 }; /* bytes of a response from staging, through a lane */
 
 static uint32_t promised(const struct soft_qp *qp)
 {
@@ -287,63 +284,6 @@ static uint32_t response_bytes(const struct soft_qp *qp, const struct soft_answe
 	return a->left_bytes < most ? a->left_bytes : most;
 }
 
-static void here(struct soft_parcel *parcel)
-{
-	struct soft_qp *qp = parcel->owner;
-
-	qp->ops->ready(qp);
-}
-
-static void wake(struct soft_staging_waiter *waiter)
-{
-	struct soft_qp *qp =
-		(struct soft_qp *)((char *)waiter - offsetof(struct soft_qp, resp.waiter));
-
-	qp->ops->ready(qp);
-}
-
-/* Sees to it that the next bytes of @a are in staging, where they must be. */
-static struct soft_refusal bring(struct soft_qp *qp, struct soft_answer *a)
-{
-	struct soft_region *region;
-	uint64_t va = a->va;
-
-	if (a->atomic || !a->left_bytes || a->parcel)
-		return SOFT_EXECUTED;
-	region = soft_responder_reach(qp, a->rkey, &va, a->left_bytes, SOFT_ACCESS_REMOTE_READ);
-	if (!region || !region->copier)
-		return SOFT_EXECUTED;
-	a->parcel = soft_parcel_new(qp->mover, soft_copy_piece(a->left_bytes));
-	if (!a->parcel) {
-		qp->resp.waiter.wake = wake;
-		soft_staging_wait(&qp->mover->out, &qp->resp.waiter);
-		return SOFT_REFUSED_LATER;
-	}
-	a->parcel->offset = a->va;
-	a->parcel->owner = qp;
-	a->parcel->here = here;
-	a->parcel->rc = soft_parcel_fetch(a->parcel, region, va, 0, a->parcel->len);
-	return SOFT_EXECUTED;
-}
-
-/* May the first be sent? Those behind it are fetched meanwhile. */
-static bool is_here(struct soft_qp *qp)
-{
-	struct soft_responder *r = &qp->resp;
-	bool waits;
-
-	if (!soft_landing_passed(&r->landing, r->answers[0].after))
-		return false;
-	waits = bring(qp, &r->answers[0]).syndrome != 0;
-	for (uint32_t i = 1; i < r->num_answers && i < AHEAD && !waits; i++)
-		if (!soft_landing_passed(&r->landing, r->answers[i].after) ||
-		    bring(qp, &r->answers[i]).syndrome)
-			break;
-	if (waits)
-		return false;
-	return !r->answers[0].parcel || !r->answers[0].parcel->pending;
-}
-
 /* The next response of a READ. */
 static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, uint32_t bytes)
 {
@@ -402,7 +342,7 @@ bool soft_answer_pump(struct soft_qp *qp, size_t *budget)
 		uint32_t bytes, count;
 		size_t cost;
 
-		if (soft_qp_may_be_far(qp) && !is_here(qp))
+		if (soft_qp_may_be_far(qp) && !soft_answer_is_here(qp))
 			return false;
 		if (*budget == 0)
 			return true;
