@@ -206,10 +206,14 @@ static void write_done(struct pp_agent *a, const struct pp_traffic_done *done, u
 {
 	struct pp_counters after = {.n = 0};
 
-	if (a->has_endpoint)
-		pp_counters_read(a->device, a->endpoint.options.port, a->netdev, &after);
 	if (a->watch)
 		pp_gpu_watch_sample(a->watch);
+	/* for the passive end the other one has waited */
+	if (a->before.n && a->cell.role != PP_ROLE_PASSIVE)
+		pp_counters_settle(a->device, a->endpoint.options.port,
+				   pp_verbs_are_software(&a->verbs));
+	if (a->has_endpoint)
+		pp_counters_read(a->device, a->endpoint.options.port, a->netdev, &after);
 	pp_json_u64(out, "messages", done->messages);
 	pp_json_u64(out, "bytes", done->bytes);
 	pp_json_i64(out, "took_ns", done->took);

@@ -107,6 +107,8 @@ void pp_agent_pin(int numa, char *ret, size_t size);
 /* @netdev: of the port; "" none. */
 void pp_counters_read(const char *device, unsigned int port, const char *netdev,
 		      struct pp_counters *ret);
+/* Waits until what is read is of now: the kernel, and a made /sys, keep values for a while. */
+void pp_counters_settle(const char *device, unsigned int port, bool software);
 /* {"name": delta} of those that moved, and of those that count loss. */
 void pp_counters_write(struct pp_json *j, const char *key, const struct pp_counters *before,
 		       const struct pp_counters *after);
