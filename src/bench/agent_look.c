@@ -8,27 +8,23 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "bench/agent_look.h"
 #include "base/banned.h"
 
 enum { RAILS = 64 };
 
-struct rail {
-	const struct pp_object *hca, *gpu, *pair, *port; /* gpu, pair NULL: none, not known */
-};
-
-struct rails {
-	struct rail one[RAILS];
-	unsigned int n;
-};
-
-static bool is_it(const struct pp_object *o, enum pp_fact_id name, const char *wanted)
+/* A device that was named without a GPU: the one whose rail it is, else the first. */
+static const struct pp_object *gpu_beside(const struct pp_node *n, const struct pp_object *hca)
 {
-	return !strcasecmp(o->id, wanted) || !strcmp(pp_fact_str_or(o, name, ""), wanted) ||
-	       (o->kind == PP_GPU && !strcmp(pp_fact_str_or(o, PP_F_GPU_UUID, ""), wanted));
+	const struct pp_object *p = NULL;
+
+	while (hca && (p = pp_object_next(&n->facts, PP_PAIR, p)))
+		if (p->peer == hca && pp_fact_is(p, PP_F_PAIR_RAIL))
+			return p->parent;
+	return pp_object_next(&n->facts, PP_GPU, NULL);
 }
 
 static const struct pp_object *pair_of(const struct pp_node *n, const struct pp_object *gpu,
@@ -36,90 +32,33 @@ static const struct pp_object *pair_of(const struct pp_node *n, const struct pp_
 {
 	const struct pp_object *p = NULL;
 
-	while ((p = pp_object_next(&n->facts, PP_PAIR, p)))
+	while (hca && (p = pp_object_next(&n->facts, PP_PAIR, p)))
 		if (p->parent == gpu && p->peer == hca)
 			return p;
 	return NULL;
 }
 
-/* @number 0: the first that is ACTIVE, else the first. */
-static const struct pp_object *port_of(const struct pp_node *n, const struct pp_object *hca,
-				       int64_t number)
+static int choose(const struct pp_look *l, struct pp_choice *ret, unsigned int *ret_n,
+		  struct pp_error *err)
 {
-	const struct pp_object *p = NULL, *first = NULL;
+	const struct pp_choose_options options = {.device = l->asked->device,
+						  .gpu = l->asked->gpu,
+						  .port = (unsigned int)l->asked->port,
+						  .listed = l->listed};
+	int r;
 
-	while ((p = pp_object_next(&n->facts, PP_PORT, p))) {
-		if (p->parent != hca)
-			continue;
-		if (number && pp_fact_int_or(p, PP_F_PORT_NUMBER, -1) == number)
-			return p;
-		if (!number && !strcmp(pp_fact_str_or(p, PP_F_PORT_STATE, ""), "ACTIVE"))
-			return p;
-		first = first ? first : p;
+	if (!l->asked->device && !l->asked->gpu)
+		return pp_choose_rails(l->node, &options, ret, l->asked->all_rails ? RAILS : 1,
+				       ret_n, err);
+	r = pp_choose(l->node, &options, ret, err);
+	if (r)
+		return r;
+	*ret_n = 1;
+	if (!ret->gpu) {
+		ret->gpu = gpu_beside(l->node, ret->hca);
+		ret->pair = ret->gpu ? pair_of(l->node, ret->gpu, ret->hca) : NULL;
 	}
-	return number ? NULL : first;
-}
-
-static void add(const struct pp_look *l, struct rails *r, const struct pp_object *hca,
-		const struct pp_object *gpu)
-{
-	const struct pp_object *port = port_of(l->node, hca, l->asked->port);
-
-	for (unsigned int i = 0; i < r->n; i++)
-		if (r->one[i].hca == hca && r->one[i].gpu == gpu)
-			return;
-	if (r->n == RAILS || !port || !pp_fact_get(hca, PP_F_HCA_NAME))
-		return;
-	r->one[r->n++] = (struct rail){.hca = hca,
-				       .gpu = gpu,
-				       .pair = gpu ? pair_of(l->node, gpu, hca) : NULL,
-				       .port = port};
-}
-
-/* What the node's own choice of rails gives, within what was asked for. */
-static void add_rails(const struct pp_look *l, struct rails *r)
-{
-	const struct pp_object *p = NULL;
-
-	while ((p = pp_object_next(&l->node->facts, PP_PAIR, p))) {
-		bool device = l->asked->device && is_it(p->peer, PP_F_HCA_NAME, l->asked->device);
-		bool gpu = l->asked->gpu && is_it(p->parent, PP_F_GPU_NAME, l->asked->gpu);
-
-		if ((l->asked->device && !device) || (l->asked->gpu && !gpu))
-			continue;
-		if (pp_fact_is(p, PP_F_PAIR_RAIL) || (device && gpu))
-			add(l, r, p->peer, p->parent);
-	}
-}
-
-static const struct pp_object *nth_gpu(const struct pp_look *l, unsigned int i)
-{
-	const struct pp_object *g = NULL;
-	unsigned int n = l->node->facts.count[PP_GPU];
-
-	if (!n)
-		return NULL;
-	for (i = i % n + 1; i; i--)
-		g = pp_object_next(&l->node->facts, PP_GPU, g);
-	return g;
-}
-
-/* hcas that are nobody's rail: one that was named, or where no GPU has a rail at all. */
-static void add_devices(const struct pp_look *l, struct rails *r)
-{
-	const struct pp_object *h = NULL, *g = NULL, *named = NULL;
-	unsigned int i = 0;
-
-	while (l->asked->gpu && (g = pp_object_next(&l->node->facts, PP_GPU, g)))
-		if (is_it(g, PP_F_GPU_NAME, l->asked->gpu))
-			named = named ? named : g;
-	while ((h = pp_object_next(&l->node->facts, PP_HCA, h))) {
-		if (l->asked->device ? !is_it(h, PP_F_HCA_NAME, l->asked->device)
-				     : !pp_fact_int_or(h, PP_F_HCA_ACTIVE_PORTS, 0))
-			continue;
-		add(l, r, h, l->asked->gpu ? named : nth_gpu(l, i));
-		i++;
-	}
+	return 0;
 }
 
 static int64_t link_mbytes(const struct pp_node *n, const struct pp_object *o)
@@ -129,7 +68,7 @@ static int64_t link_mbytes(const struct pp_node *n, const struct pp_object *o)
 	return link ? pp_fact_int_or(link, PP_F_LINK_CEILING, -1) : -1;
 }
 
-static void write_gpu(const struct pp_look *l, const struct rail *r, struct pp_json *out)
+static void write_gpu(const struct pp_look *l, const struct pp_choice *r, struct pp_json *out)
 {
 	if (!r->gpu)
 		return;
@@ -143,9 +82,9 @@ static void write_gpu(const struct pp_look *l, const struct rail *r, struct pp_j
 	}
 }
 
-static void write_busy(const struct pp_look *l, const struct rail *r, struct pp_json *out)
+static void write_busy(const struct pp_look *l, const struct pp_choice *r, struct pp_json *out)
 {
-	const char *uverbs = pp_fact_str_or(r->hca, PP_F_HCA_UVERBS, "");
+	const char *uverbs = r->hca ? pp_fact_str_or(r->hca, PP_F_HCA_UVERBS, "") : "";
 	int64_t pid = *uverbs ? pp_users_pid(l->users, uverbs) : 0;
 	int64_t contexts = r->gpu ? pp_fact_int_or(r->gpu, PP_F_GPU_PROCESSES, 0) : 0;
 	char text[160];
@@ -161,32 +100,31 @@ static void write_busy(const struct pp_look *l, const struct rail *r, struct pp_
 	pp_json_str(out, "busy", text);
 }
 
-static void write_port(const struct pp_look *l, const struct rail *r, struct pp_json *out)
+static void write_port(const struct pp_choice *r, struct pp_json *out)
 {
-	const char *netdev = pp_fact_str_or(r->port, PP_F_PORT_NETDEV, NULL);
 	char address[PP_LOOK_ADDRESS];
 
-	pp_json_i64(out, "port", pp_fact_int_or(r->port, PP_F_PORT_NUMBER, 1));
-	pp_json_str(out, "state", pp_fact_str_or(r->port, PP_F_PORT_STATE, NULL));
+	pp_json_i64(out, "port", r->number);
+	pp_json_str(out, "netdev", r->netdev);
+	if (r->netdev && !pp_look_address(r->netdev, address))
+		pp_json_str(out, "address", address);
+	if (!r->port)
+		return;
 	pp_json_str(out, "link_layer", pp_fact_str_or(r->port, PP_F_PORT_LINK, NULL));
 	pp_json_i64(out, "port_mbps", pp_fact_int_or(r->port, PP_F_PORT_RATE, -1));
-	pp_json_str(out, "netdev", netdev);
-	if (netdev && !pp_look_address(netdev, address))
-		pp_json_str(out, "address", address);
 	if (!strcmp(pp_fact_str_or(r->port, PP_F_PORT_TRUST, ""), "dscp"))
 		pp_json_bool(out, "by_dscp", true);
-	(void)l;
 }
 
-static void write_end(const struct pp_look *l, const struct rail *r, struct pp_json *out)
+static void write_end(const struct pp_look *l, const struct pp_choice *r, struct pp_json *out)
 {
 	pp_json_object(out, NULL);
-	pp_json_str(out, "device", pp_fact_str_or(r->hca, PP_F_HCA_NAME, NULL));
-	pp_json_str(out, "hca", r->hca->id);
-	pp_json_bool(out, "simulated", pp_object_simulated(r->hca));
-	pp_json_i64(out, "numa", pp_fact_int_or(r->hca, PP_F_HCA_NUMA, -1));
+	pp_json_str(out, "device", r->device);
+	pp_json_str(out, "hca", r->id);
+	pp_json_bool(out, "simulated", r->simulated);
+	pp_json_i64(out, "numa", r->numa);
 	pp_json_i64(out, "pci_mbytes", link_mbytes(l->node, r->hca));
-	write_port(l, r, out);
+	write_port(r, out);
 	write_gpu(l, r, out);
 	write_busy(l, r, out);
 	pp_json_end_object(out);
@@ -194,20 +132,23 @@ static void write_end(const struct pp_look *l, const struct rail *r, struct pp_j
 
 static void write_ends(const struct pp_look *l, struct pp_json *out)
 {
-	struct rails r = {.n = 0};
+	struct pp_choice *PP_AUTO_FREE choice = calloc(RAILS, sizeof(*choice));
+	struct pp_error why = {0};
+	unsigned int n = 0;
+	int r = choice ? choose(l, choice, &n, &why) : -ENOMEM;
 
-	add_rails(l, &r);
-	if (!r.n)
-		add_devices(l, &r);
 	pp_json_array(out, "ends");
-	for (unsigned int i = 0; i < r.n && (i == 0 || l->asked->all_rails); i++)
-		write_end(l, &r.one[i], out);
-	/* the software device without a made /sys: no facts, only libibverbs' list */
-	if (!r.n)
-		r.n = pp_look_listed(l, out);
+	for (unsigned int i = 0; !r && i < n; i++)
+		write_end(l, &choice[i], out);
 	pp_json_end_array(out);
-	if (!r.n)
-		pp_look_nothing(l, out);
+	/* the choice of one says what there is, and why it is none */
+	if (!r && !n && choice)
+		(void)pp_choose(l->node,
+				&(struct pp_choose_options){.port = (unsigned int)l->asked->port,
+							    .listed = l->listed},
+				choice, &why);
+	if (r || !n)
+		pp_json_str(out, "none", *why.text ? why.text : "no RDMA device");
 }
 
 static void write_peermem(const struct pp_look *l, struct pp_json *out)
@@ -221,7 +162,8 @@ static void write_peermem(const struct pp_look *l, struct pp_json *out)
 int pp_agent_look(struct pp_agent *a, const struct pp_command *c, struct pp_json *out,
 		  struct pp_error *err)
 {
-	struct pp_answer users = {.data = NULL};
+	struct pp_answer users = {.data = NULL}, listed = {.data = NULL};
+	const char *names[PP_LOOK_LISTED + 1];
 	struct pp_look l = {.asked = &c->look, .users = &users};
 	struct pp_source *src;
 	int r;
@@ -234,6 +176,8 @@ int pp_agent_look(struct pp_agent *a, const struct pp_command *c, struct pp_json
 	r = pp_node_collect(src, &l.node, err);
 	if (!r && pp_users_ask(src, &users))
 		r = pp_error_set(err, -ENOMEM, "out of memory");
+	if (!r && pp_look_listed(&l, &listed, names))
+		l.listed = names;
 	if (!r) {
 		pp_json_str(out, "fingerprint",
 			    pp_fact_str_or(l.node->self, PP_F_SOFTWARE_FINGERPRINT, NULL));
@@ -244,6 +188,8 @@ int pp_agent_look(struct pp_agent *a, const struct pp_command *c, struct pp_json
 	}
 	if (users.data)
 		pp_answer_done(&users);
+	if (listed.data)
+		pp_answer_done(&listed);
 	pp_node_free(l.node);
 	pp_source_free(src);
 	return r;

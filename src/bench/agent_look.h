@@ -5,23 +5,26 @@
 
 #include "bench/agent_state.h"
 #include "node/node.h"
+#include "rdma/choose.h"
 #include "rdma/users.h"
 
-enum { PP_LOOK_ADDRESS = 96 };
+enum { PP_LOOK_ADDRESS = 96, PP_LOOK_LISTED = 64 };
 
 struct pp_look {
 	const struct pp_look_command *asked;
 	struct pp_node *node;
 	const struct pp_answer *users;
+	const char *const *listed; /* by libibverbs, when the kernel shows nothing; NULL */
 };
 
 /* An address of an interface, IPv4 before IPv6, "fe80::1%eth0" at worst. -ENOENT. */
 int pp_look_address(const char *netdev, char ret[PP_LOOK_ADDRESS]);
 
-/* Ends for devices that only libibverbs lists; returns how many were written. */
-unsigned int pp_look_listed(const struct pp_look *l, struct pp_json *out);
-
-/* "none": why there is no end. */
-void pp_look_nothing(const struct pp_look *l, struct pp_json *out);
+/*
+ * Names of devices that only libibverbs lists: the software device without a made /sys. They lie in
+ * @answer; false where the kernel shows devices itself, or the library is another.
+ */
+bool pp_look_listed(const struct pp_look *l, struct pp_answer *answer,
+		    const char *ret[PP_LOOK_LISTED + 1]);
 
 #endif

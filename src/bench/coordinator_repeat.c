@@ -12,7 +12,7 @@
 #include "bench/coordinator_state.h"
 #include "base/banned.h"
 
-static const pp_ns FILL = 60 * PP_SECOND, READY = 30 * PP_SECOND, RUN = 15 * PP_SECOND;
+static const pp_ns FILL = 60 * PP_SECOND, READY = 30 * PP_SECOND, RUN = 10 * PP_SECOND;
 
 struct repeat {
 	struct pp_climb *c;

@@ -385,6 +385,13 @@ PARTS = {
     ],
 }
 
+# What makes a /sys is preloaded, and a sanitizer's program does not take it: there are no counters, and no ports' states.
+NEEDS_SYS = (loss_is_counted, all_rdma_fails, no_port)
+
 if __name__ == "__main__":
     alone()
-    sys.exit(cases(PARTS[PART], sys.argv[5:]))
+    TABLE = PARTS[PART]
+    if os.environ.get("PEERPATH_SANITIZED"):
+        TABLE = [row for row in TABLE if row[1] not in NEEDS_SYS]
+        print(f"{len(PARTS[PART]) - len(TABLE)} cases need a made /sys: the plain build runs them")
+    sys.exit(cases(TABLE, sys.argv[5:]))
