@@ -7,7 +7,7 @@ usage: bench.py PEERPATH BENCH_TRAFFIC [--rounds N] [--quick] [--wire] [--qps N]
 Two processes on loopback, one a processor, in a network namespace of their own where that is allowed. ib_write_bw
 and perf/bench_traffic alternate, N rounds, with the same size, count, queue pairs, depth and MTU; medians, and the
 median of the rounds' ratios, since what slows a round slows both. CPU is both processes' together, start-up
-included, over the messages. ib_send_lat and the ping-pong of SEND, 8 bytes, likewise. Then the loop on a provider
+taken off (a run of the fewest messages, of each, in each round). ib_send_lat and the ping-pong of SEND, 8 bytes, likewise. Then the loop on a provider
 that only counts. Exit 1 outside the bounds: bandwidth >= 1.0 of perftest's and CPU <= 1.0 of its, 50 ns a message.
 """
 import argparse
@@ -33,7 +33,7 @@ def cpu():
 def perftest(peerpath, config, tool, *words):
     """(output of the client, CPU seconds of both)"""
     PORT[0] += 1
-    line = [peerpath, "soft", "-c", config, "--", tool, "-d", "soft0", "-x", "0", "-F", "-p", str(PORT[0]),
+    line = [peerpath, "soft", "-c", config, "--", tool, "-d", "soft0", "-x", "0", "-F", "-u", "18", "-p", str(PORT[0]),
             *map(str, words)]
     before = cpu()
     server = subprocess.Popen(["taskset", "-c", "0", *line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -61,15 +61,21 @@ def ours(peerpath, program, config, *words):
     return done.stdout, cpu() - before
 
 
-def bandwidth(args, config, size, total):
-    """((MB/s, CPU us a message) of ours, of perftest)"""
-    n = max(total // size // args.qps, 100) * args.qps
+def measured(args, config, size, n):
+    """((MB/s, CPU seconds) of ours, of perftest)"""
     out, used = perftest(args.peerpath, config, "ib_write_bw", "-s", size, "-n", n // args.qps, "-q", args.qps,
                          "-t", DEPTH, "-m", args.mtu)
     row = re.findall(r"^\s*\d+\s+\d+\s+[\d.]+\s+([\d.]+)\s+[\d.]+\s*$", out, re.M)
-    theirs = float(row[-1]) * 1.048576, used / n * 1e6
+    theirs = float(row[-1]) * 1.048576, used
     out, used = ours(args.peerpath, args.program, config, "write", size, n, args.qps, DEPTH, args.mtu, 1)
-    return (float(out.split()[0]), used / n * 1e6), theirs
+    return (float(out.split()[0]), used), theirs
+
+
+def bandwidth(args, config, size, total, started):
+    """((MB/s, CPU us a message) of ours, of perftest); started: CPU seconds of the two that are no message's."""
+    n = max(total // size // args.qps, 100) * args.qps
+    return tuple((speed, max(used - none, 0) / n * 1e6)
+                 for (speed, used), none in zip(measured(args, config, size, n), started))
 
 
 def latency(args, config):
@@ -117,8 +123,9 @@ def main():
     speed, used = {s: [] for s in SIZES}, {s: [] for s in SIZES}
     lat = []
     for _ in range(args.rounds):
+        started = [used for _, used in measured(args, config, SIZES[0], 5 * args.qps)]
         for size in SIZES:
-            mine, theirs = bandwidth(args, config, size, min(total, size << 17))
+            mine, theirs = bandwidth(args, config, size, min(total, size << 17), started)
             speed[size].append((mine[0], theirs[0]))
             used[size].append((mine[1], theirs[1]))
         lat.append(latency(args, config))

@@ -195,7 +195,8 @@ static void end_run(const struct plan *p, int wire, bool first)
 					.gid_index = -1,
 					.qps = (unsigned int)p->qps,
 					.depth = (unsigned int)p->depth,
-					.mtu = (unsigned int)p->mtu};
+					.mtu = (unsigned int)p->mtu,
+					.timeout = 18};
 	size_t each = (p->size + 63) & ~(size_t)63;
 	/* As perftest walks through its buffer: one page of it. */
 	unsigned int n = p->size > 64 ? 1 + (unsigned int)(4095 / p->size) : SLOTS;

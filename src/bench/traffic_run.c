@@ -9,7 +9,7 @@
 
 #include "base/banned.h"
 
-enum { SIGNAL_BYTES = 1 << 20, SILENCE_BYTES = 64 << 20 };
+enum { SIGNAL_BYTES = 64 << 10, SILENCE_BYTES = 64 << 20 };
 
 static int check(const struct pp_traffic *t, struct pp_error *err)
 {
@@ -32,7 +32,10 @@ static int check(const struct pp_traffic *t, struct pp_error *err)
 	return 0;
 }
 
-/* A power of two: at least four completions to a depth, and one for each MiB. */
+/*
+ * A power of two: at least four completions to a depth. Of messages of 64 KiB and more each asks
+ * for its own: there it costs nothing, and the queue is refilled as it empties.
+ */
 static unsigned int period_of(const struct pp_traffic *t, unsigned int depth)
 {
 	unsigned int period = PP_CHAIN;
