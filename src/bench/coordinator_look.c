@@ -166,6 +166,29 @@ static size_t ends_of(const struct pp_climb *c, unsigned int node)
 	return n < ENDS ? n : ENDS;
 }
 
+static bool is_loopback(const json_t *end)
+{
+	const char *netdev = json_string_value(json_object_get(end, "netdev"));
+
+	return netdev && !strcmp(netdev, "lo");
+}
+
+/* The loopback interface leads to no other host: with one of those in the party it is no rail. */
+static void drop_loopback(struct pp_climb *c)
+{
+	bool here = true;
+
+	for (unsigned int i = 0; i < c->b->n_nodes; i++)
+		here &= !strcmp(c->b->nodes[i].address, "local");
+	for (unsigned int i = 0; !here && i < c->b->n_nodes; i++) {
+		json_t *ends = json_object_get(c->look[i], "ends");
+
+		for (size_t e = json_array_size(ends); e-- > 0;)
+			if (is_loopback(json_array_get(ends, e)) && json_array_size(ends) > 1)
+				(void)json_array_remove(ends, e);
+	}
+}
+
 static int check_ends(struct pp_climb *c, struct pp_error *err)
 {
 	const char *why, *busy;
@@ -343,6 +366,8 @@ int pp_climb_look(struct pp_climb *c, struct pp_error *err)
 	int r = note_nodes(c, err);
 
 	r = r ? r : look_all(c, err);
+	if (!r)
+		drop_loopback(c);
 	r = r ? r : check_ends(c, err);
 	r = r ? r : pair_up(c, err);
 	if (!r)
