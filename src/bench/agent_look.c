@@ -121,6 +121,8 @@ static void write_end(const struct pp_look *l, const struct pp_choice *r, struct
 	pp_json_object(out, NULL);
 	pp_json_str(out, "device", r->device);
 	pp_json_str(out, "hca", r->id);
+	if (r->hca)
+		pp_json_str(out, "driver", pp_fact_str_or(r->hca, PP_F_HCA_DRIVER, NULL));
 	pp_json_bool(out, "simulated", r->simulated);
 	pp_json_i64(out, "numa", r->numa);
 	pp_json_i64(out, "pci_mbytes", link_mbytes(l->node, r->hca));

@@ -135,6 +135,7 @@ static struct pp_bench_end end_of(struct pp_climb *c, unsigned int node, const j
 		.node = node,
 		.device = pp_climb_text(c, end, "device"),
 		.hca = pp_climb_text(c, end, "hca"),
+		.driver = pp_climb_text(c, end, "driver"),
 		.port = (unsigned int)number_of(end, "port", 1, 255, 1),
 		.gid_index = c->o->gid_index,
 		.netdev = pp_climb_text(c, end, "netdev"),

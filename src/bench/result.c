@@ -113,6 +113,13 @@ int pp_pattern_parse(const char *text, enum pp_pattern *ret)
 	return i < 0 ? i : 0;
 }
 
+const char *pp_bench_software(const struct pp_bench_end *e)
+{
+	if (e->simulated || !e->hca || strncmp(e->hca, "virtual/", 8) != 0)
+		return NULL;
+	return e->driver ? e->driver : e->hca;
+}
+
 const char *pp_bench_state_name(enum pp_bench_state s)
 {
 	return states[s];

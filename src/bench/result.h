@@ -54,6 +54,7 @@ struct pp_bench_node {
 struct pp_bench_end {
 	unsigned int node;
 	const char *device, *hca; /* mlx5_0; its BDF or virtual/name */
+	const char *driver;	  /* the kernel's, of the hca; NULL unknown */
 	unsigned int port;
 	int gid_index;
 	const char *gid, *gid_type, *netdev, *link_layer;
@@ -182,6 +183,9 @@ void pp_bench_write(struct pp_json *j, const struct pp_bench *b);
  * member. What may be unknown may be absent, and is unknown then.
  */
 int pp_bench_read(const json_t *document, struct pp_bench **ret, struct pp_error *err);
+
+/* A device of the kernel's that is no hardware and not marked: its driver (rdma_rxe); else NULL. */
+const char *pp_bench_software(const struct pp_bench_end *e);
 
 const char *pp_rung_name(enum pp_rung r); /* "tcp", "host", "dmabuf", ... */
 int pp_rung_parse(const char *text, enum pp_rung *ret);

@@ -92,6 +92,7 @@ static const struct pp_result_field end_fields[] = {
 	PLAIN(pp_bench_end, "node", UINT, node),
 	PLAIN(pp_bench_end, "device", STR, device),
 	PLAIN(pp_bench_end, "hca", STR, hca),
+	PLAIN(pp_bench_end, "driver", STR, driver),
 	PLAIN(pp_bench_end, "port", UINT, port),
 	PLAIN(pp_bench_end, "gid_index", INT_OR, gid_index),
 	PLAIN(pp_bench_end, "gid", STR, gid),

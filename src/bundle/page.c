@@ -110,6 +110,12 @@ static void verdict(struct pp_page *p)
 	if (t->simulated)
 		pp_page_text(p, "p class=\"mark-sim\"",
 			     "Simulation: no hardware was measured; no speed here is a network's.");
+	else if (t->software)
+		pp_page_text(
+			p, "p class=\"mark-sim\"",
+			"%s is software in the kernel: no hardware was measured; no speed here "
+			"is a NIC's.",
+			t->software);
 	pp_buf_printf(&p->out, "<div class=\"verdict %s\">", pp_verdict_name(t->verdict));
 	pp_page_text(p, "h1", "Memory over RDMA: %s", pp_transfer_word(t));
 	pp_page_text(p, "p", "%s", t->sentence);
@@ -152,7 +158,7 @@ static void run(struct pp_page *p)
 		       "narrowest hop, from %" PRIu64 " bytes up",
 		       100 * m->spread, m->gpu_host, m->hop, m->from);
 	item(p, "Margins", text);
-	if (p->t->direct_wins_from && !p->t->simulated) {
+	if (p->t->direct_wins_from && !p->t->simulated && !p->t->software) {
 		(void)snprintf(text, sizeof(text),
 			       "faster than staging from %" PRIu64
 			       " bytes up; whether the application gains is gate 4",

@@ -75,7 +75,7 @@ static void plot(struct pp_page *p, const struct pp_bench_pair *pair,
 	picture.unit = kind == PROCESSOR	      ? "CPU s/GB, both ends"
 		       : first->measure == PP_LATENCY ? "us"
 						      : "MB/s";
-	if (kind == MEDIANS && !p->t->simulated) {
+	if (kind == MEDIANS && !p->t->simulated && !p->t->software) {
 		picture.line = port_limit(pair, first->measure);
 		picture.line_name = "port";
 	}

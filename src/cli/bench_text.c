@@ -30,8 +30,10 @@ static const char *node_name(const struct pp_bench *b, const struct pp_bench_end
 static void end_line(struct pp_out *o, const struct pp_bench *b, const struct pp_bench_end *e,
 		     const char *label)
 {
-	pp_out_para(o, 11, "  %-9s%s %s (%s) port %u, %s, %s%s; %s%s%s%s%s%s", label,
-		    node_name(b, e), or_unknown(e->device), or_unknown(e->hca), e->port,
+	pp_out_para(o, 11, "  %-9s%s %s (%s%s%s) port %u, %s, %s%s; %s%s%s%s%s%s", label,
+		    node_name(b, e), or_unknown(e->device), or_unknown(e->hca),
+		    pp_bench_software(e) ? ", software: " : "",
+		    pp_bench_software(e) ? pp_bench_software(e) : "", e->port,
 		    e->gid_type ? e->gid_type : "no GID",
 		    e->netdev ? e->netdev : or_unknown(e->link_layer),
 		    e->simulated ? ", simulated" : "", e->gpu ? "GPU " : "no GPU",
@@ -300,12 +302,12 @@ static void overall(struct pp_out *o, const struct pp_bench *b, const struct pp_
 		       "from %" PRIu64 " bytes up",
 		       100 * m->spread, m->gpu_host, m->hop, m->from);
 	pp_out_str(o, NULL, "margins", line);
-	if (t->direct_wins_from && !t->simulated) {
+	if (t->direct_wins_from && !t->simulated && !t->software) {
 		(void)snprintf(line, sizeof(line), "beats staging from %" PRIu64 " bytes up",
 			       t->direct_wins_from);
 		pp_out_str(o, NULL, "direct", line);
 	}
-	if (!isnan(t->direct_staged) && t->direct_staged > 1 && !t->simulated)
+	if (!isnan(t->direct_staged) && t->direct_staged > 1 && !t->simulated && !t->software)
 		pp_out_str(o, NULL, "gain",
 			   "of the transfer alone; whether the application gains is gate 4");
 	straggler(o, b);
@@ -323,6 +325,11 @@ void pp_bench_text(struct pp_out *o, const struct pp_bench *b, const struct pp_t
 	if (t->simulated)
 		pp_out_para(o, 2,
 			    "SIMULATION: no hardware was measured; no speed here is a network's.");
+	else if (t->software)
+		pp_out_para(o, 2,
+			    "%s is software in the kernel: no hardware was measured; no speed here "
+			    "is a NIC's.",
+			    t->software);
 	for (unsigned int i = 0; i < b->n_pairs; i++)
 		one_pair(o, b, &b->pairs[i], t);
 	if (b->n_pairs)

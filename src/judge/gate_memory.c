@@ -61,8 +61,11 @@ static const char *evidence(const struct pp_transfer *t, struct pp_arena *arena)
 	if (!isnan(t->direct_staged))
 		ratio = pp_arena_printf(arena, "%s; direct/staged %.2f", ratio, t->direct_staged);
 	return pp_arena_printf(
-		arena, "%s%u pair%s, %u measurements; %" PRIu64 " of %" PRIu64 " bytes wrong%s",
-		t->simulated ? "simulated: " : "", pairs, pairs == 1 ? "" : "s", t->n_figures,
+		arena, "%s%s%u pair%s, %u measurements; %" PRIu64 " of %" PRIu64 " bytes wrong%s",
+		t->simulated  ? "simulated"
+		: t->software ? t->software
+			      : "",
+		t->simulated || t->software ? ": " : "", pairs, pairs == 1 ? "" : "s", t->n_figures,
 		wrong, checked, ratio);
 }
 
@@ -72,7 +75,7 @@ static const char *raise(const struct pp_transfer *t, struct pp_arena *arena)
 
 	if (t->verdict == PP_PASS)
 		return NULL;
-	if (t->simulated && t->passed)
+	if ((t->simulated && t->passed) || (t->software && t->verdict == PP_UNKNOWN))
 		return "a run on hardware, with a peer";
 	if (row && row->cause)
 		return pp_arena_printf(arena, "the cause repaired: peerpath explain knows it as %s",

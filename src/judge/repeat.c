@@ -218,10 +218,31 @@ static void conclude(struct pp_repeat_case *c)
 			decide, 100 * c->margins->spread,
 			r->count[PP_REPEAT_BETTER] ? ", some better" : "");
 	}
-	if (r->simulated && r->verdict < PP_UNKNOWN) {
-		r->verdict = PP_UNKNOWN;
-		r->sentence = pp_arena_printf(c->arena, "in simulation, %s", r->sentence);
-	}
+}
+
+static const char *software_of(const struct pp_bench *b)
+{
+	const char *name = NULL;
+
+	for (unsigned int i = 0; i < b->n_pairs; i++)
+		for (unsigned int k = 0; k < 2 && !name; k++)
+			name = pp_bench_software(&b->pairs[i].end[k]);
+	return name;
+}
+
+/* Nothing that is no hardware passes, nor is worse. */
+static void cap(struct pp_repeat_case *c)
+{
+	struct pp_repeat *r = c->r;
+	const char *software = software_of(c->before);
+
+	software = software ? software : software_of(c->after);
+	if ((!r->simulated && !software) || r->verdict >= PP_UNKNOWN)
+		return;
+	r->verdict = PP_UNKNOWN;
+	r->sentence = r->simulated ? pp_arena_printf(c->arena, "in simulation, %s", r->sentence)
+				   : pp_arena_printf(c->arena, "on %s, software in the kernel, %s",
+						     software, r->sentence);
 }
 
 static bool is_simulated(const struct pp_bench *b)
@@ -262,6 +283,7 @@ int pp_repeat_compare(const struct pp_bench *before, const struct pp_bench *afte
 	if (!before->whole || !after->whole)
 		pp_repeat_differ(&c, "the run %s is not whole", before->whole ? "after" : "before");
 	conclude(&c);
+	cap(&c);
 	if (r.arena.failed) {
 		pp_arena_done(&r.arena);
 		return -ENOMEM;

@@ -65,7 +65,7 @@ void pp_remark(struct pp_transfer_case *c, enum pp_rung rung, enum pp_verdict ve
 	m->next = next;
 }
 
-/* What is no hardware: marked so, or a device and memory that can be nothing else. */
+/* Marked so, or memory that can be nothing else. */
 static bool is_simulated(const struct pp_bench *b, const struct pp_bench_pair *p)
 {
 	bool yes = b->simulated;
@@ -73,12 +73,20 @@ static bool is_simulated(const struct pp_bench *b, const struct pp_bench_pair *p
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct pp_bench_end *e = &p->end[i];
 
-		yes |= e->simulated || (e->hca && !strncmp(e->hca, "virtual/", 8));
+		yes |= e->simulated;
 		yes |= e->node < b->n_nodes && b->nodes[e->node].simulated;
 	}
 	for (unsigned int i = 0; i < PP_RUNGS; i++)
 		yes |= p->rung[i].simulated || p->rung[i].memory == PP_MEMORY_SIM;
 	return yes;
+}
+
+/* Nobody asked for a simulation, and the device is no hardware all the same. */
+static const char *software_of(const struct pp_bench_pair *p)
+{
+	const char *first = pp_bench_software(&p->end[0]);
+
+	return first ? first : pp_bench_software(&p->end[1]);
 }
 
 /* What a rung on which nothing was remarked says. */
@@ -196,6 +204,10 @@ static int judge_pair(struct pp_transfer_case *c, unsigned int *figures)
 	c->p = &c->b->pairs[c->pair];
 	c->simulated = is_simulated(c->b, c->p);
 	c->t->simulated |= c->simulated;
+	c->software = c->simulated ? NULL : software_of(c->p);
+	c->simulated |= c->software != NULL;
+	if (c->software)
+		c->t->software = c->software;
 	r = pp_transfer_figures(c, figures);
 	if (r)
 		return r;
@@ -243,10 +255,10 @@ static void conclude(struct pp_transfer *t, const struct pp_bench *b)
 		t->sentence = pp_arena_printf(&t->arena, "the run is not whole: %s",
 					      b->ended ? b->ended : "nothing was measured");
 	}
+	if ((t->simulated || t->software) && t->verdict < PP_UNKNOWN)
+		t->verdict = PP_UNKNOWN;
 	if (!t->simulated)
 		return;
-	if (t->verdict < PP_UNKNOWN)
-		t->verdict = PP_UNKNOWN;
 	if (t->passed) {
 		t->next = "peerpath prove --peer HOST";
 		t->sentence = pp_arena_printf(

@@ -8,7 +8,8 @@
  *   both bad alike              fail or degraded, and not the registration
  *   GPU well below host         degraded, the hop named (the narrowest that fits the figure)
  *   throttled GPU               void: unknown
- *   nothing that is no hardware passes; a simulated run is `simulation: passed | failed`
+ *   nothing that is no hardware passes; a simulated run is `simulation: passed | failed`, one on
+ *   software in the kernel (rxe) `unknown`
  */
 #ifndef PP_JUDGE_TRANSFER_H
 #define PP_JUDGE_TRANSFER_H
@@ -55,6 +56,7 @@ struct pp_transfer_row { /* of one pair and rung, or of one pair (rung PP_RUNGS)
 struct pp_transfer {
 	enum pp_verdict verdict; /* worst pair; never pass for what is no hardware */
 	bool simulated, passed;	 /* simulated: whether the simulation passed */
+	const char *software;	 /* not simulated, yet no hardware: "rdma_rxe"; NULL */
 	const char *sentence;
 	const char *next; /* of the worst row; NULL for pass */
 	struct pp_transfer_row *rows;

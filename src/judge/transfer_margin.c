@@ -9,7 +9,7 @@
 #include "base/banned.h"
 
 static const char NEXT_REPEAT[] = "peerpath bench PEER --repeats 20",
-		  NEXT_SIZES[] = "peerpath bench PEER --sizes 1M,4M,16M",
+		  NEXT_SIZES[] = "peerpath bench PEER --size 1M,4M,16M",
 		  NEXT_HOP[] = "peerpath topo";
 
 /* Of the judged cells of a rung, the one that each margin is nearest to, or beyond. */

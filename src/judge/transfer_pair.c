@@ -111,4 +111,8 @@ void pp_transfer_pair(struct pp_transfer_case *c, struct pp_transfer_row *row)
 		row->next = "peerpath prove --peer HOST";
 		row->sentence = "chain exercised in simulation; no hardware was measured";
 	}
+	if (c->software)
+		row->sentence = pp_arena_printf(
+			c->arena, "%s; %s is software in the kernel: no hardware was measured",
+			j.verdict == PP_PASS ? "chain exercised" : row->sentence, c->software);
 }

@@ -38,6 +38,7 @@ struct pp_transfer_case {
 	unsigned int pair;
 	const struct pp_bench_pair *p;
 	bool simulated;			     /* some part of it is no hardware */
+	const char *software;		     /* and that is this driver's, not marked; NULL */
 	const struct pp_bench_cell **sorted; /* its cells in pp_cell_order() */
 	struct pp_figure *figures;	     /* its part of @t's */
 	struct pp_remarks rung[PP_RUNGS];

@@ -13,7 +13,7 @@ const char *pp_transfer_word(const struct pp_transfer *t)
 
 const char *pp_transfer_row_word(const struct pp_transfer *t, const struct pp_transfer_row *row)
 {
-	if (t->simulated && row->exercised && row->verdict == PP_UNKNOWN)
+	if (row->exercised && row->verdict == PP_UNKNOWN)
 		return "exercised";
 	return pp_verdict_name(row->verdict);
 }
@@ -82,6 +82,7 @@ void pp_transfer_write(struct pp_json *j, const char *key, const struct pp_trans
 	pp_json_str(j, "verdict", pp_verdict_name(t->verdict));
 	pp_json_bool(j, "simulated", t->simulated);
 	pp_json_str(j, "simulation", !t->simulated ? NULL : t->passed ? "passed" : "failed");
+	pp_json_str(j, "software", t->software);
 	pp_json_str(j, "sentence", t->sentence);
 	pp_json_str(j, "next", t->next);
 	write_margins(j, margins);

@@ -197,6 +197,27 @@ static void test_simulations(void **state)
 	pp_bench_free(b);
 }
 
+/* Nor is one on the kernel's rdma_rxe, which nobody called a simulation. */
+static void test_software(void **state)
+{
+	struct pp_bench *a = made_bench(), *b = made_bench();
+	struct pp_repeat r;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		a->pairs[0].end[i].hca = b->pairs[0].end[i].hca = "virtual/rxe0";
+		a->pairs[0].end[i].driver = b->pairs[0].end[i].driver = "rdma_rxe";
+	}
+	assert_int_equal(pp_repeat_compare(a, b, &pp_margins_default, &r), 0);
+	assert_true(r.alike);
+	assert_false(r.simulated);
+	assert_int_equal(r.verdict, PP_UNKNOWN);
+	assert_non_null(strstr(r.sentence, "on rdma_rxe, software in the kernel, as before"));
+	pp_repeat_done(&r);
+	pp_bench_free(a);
+	pp_bench_free(b);
+}
+
 /* The document; and latency counts the other way round. */
 static void test_document(void **state)
 {
@@ -276,9 +297,8 @@ static void test_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_simulations),
-		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_table),	 cmocka_unit_test(test_simulations),
+		cmocka_unit_test(test_software), cmocka_unit_test(test_document),
 		cmocka_unit_test(test_text),
 	};
 

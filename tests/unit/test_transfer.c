@@ -295,7 +295,40 @@ static void spoil_other_refused(struct pp_bench *b)
 
 static void spoil_virtual(struct pp_bench *b)
 {
-	b->pairs[0].end[0].hca = b->pairs[0].end[1].hca = "virtual/rxe0";
+	for (unsigned int i = 0; i < 2; i++) {
+		b->pairs[0].end[i].hca = "virtual/rxe0";
+		b->pairs[0].end[i].driver = "rdma_rxe";
+	}
+}
+
+/* Of an older document, which names no driver. */
+static void spoil_virtual_one(struct pp_bench *b)
+{
+	b->pairs[0].end[1].hca = "virtual/rxe0";
+}
+
+static void spoil_virtual_small(struct pp_bench *b)
+{
+	spoil_virtual(b);
+	spoil_small(b);
+}
+
+static void spoil_virtual_half(struct pp_bench *b)
+{
+	spoil_virtual(b);
+	spoil_half(b);
+}
+
+static void spoil_virtual_wrong(struct pp_bench *b)
+{
+	spoil_virtual(b);
+	big(b, PP_RUNG_DMABUF)->wrong = 8;
+}
+
+static void spoil_virtual_simulated(struct pp_bench *b)
+{
+	spoil_virtual(b);
+	made_simulated(b);
 }
 
 static void spoil_simulated_lost(struct pp_bench *b)
@@ -411,8 +444,20 @@ static const struct {
 	 NULL, NULL},
 	{"another way refused", spoil_other_refused, PP_PASS, "pass",
 	 "by dmabuf (another way was refused)", NULL, NULL, NULL},
-	{"kernel's rxe", spoil_virtual, PP_UNKNOWN, "simulation: passed",
-	 "chain exercised in simulation", NULL, NULL, NULL},
+	{"kernel's rxe", spoil_virtual, PP_UNKNOWN, "unknown",
+	 "chain exercised; rdma_rxe is software in the kernel: no hardware was measured", NULL,
+	 NULL, NULL},
+	{"one end rxe", spoil_virtual_one, PP_UNKNOWN, "unknown",
+	 "virtual/rxe0 is software in the kernel", NULL, NULL, NULL},
+	{"rxe, small", spoil_virtual_small, PP_UNKNOWN, "unknown",
+	 "no bandwidth of 1 MiB or more was measured; rdma_rxe is software in the kernel", NULL,
+	 NULL, NULL},
+	{"rxe, half", spoil_virtual_half, PP_UNKNOWN, "unknown",
+	 "rdma_rxe is software in the kernel", "the way between the sockets", NULL, NULL},
+	{"rxe, wrong", spoil_virtual_wrong, PP_FAIL, "fail", "arrived wrong at 4 MiB", NULL, NULL,
+	 NULL},
+	{"rxe, simulated", spoil_virtual_simulated, PP_UNKNOWN, "simulation: passed",
+	 "chain exercised in simulation; no hardware", NULL, NULL, NULL},
 	{"simulated", made_simulated, PP_UNKNOWN, "simulation: passed",
 	 "chain exercised in simulation; no hardware", NULL, NULL, NULL},
 	{"simulated, lost", spoil_simulated_lost, PP_FAIL, "simulation: failed",
