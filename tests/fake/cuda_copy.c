@@ -39,10 +39,13 @@ enum {
 	PINNED_MAX = 256,
 	STACK_MAX = 16,
 	GRANULARITY = 2 << 20,
+	OWNED_MAX = 256,
 };
 
 struct context {
 	bool primary;
+	void *owned[OWNED_MAX]; /* streams and events, which go with it */
+	unsigned int num_owned;
 };
 
 struct op {
@@ -250,9 +253,25 @@ API int cuCtxCreate_v2(struct context **to, unsigned int flags, int device)
 
 API int cuCtxDestroy_v2(struct context *context)
 {
-	if (context->primary)
+	if (context->primary) {
 		wrong("the application's context is destroyed");
+		return INVALID_VALUE;
+	}
+	for (unsigned int i = 0; i < context->num_owned; i++)
+		free(context->owned[i]);
+	free(context);
 	return 0;
+}
+
+/* A part of the current context. */
+static void *part(size_t size)
+{
+	struct context *c = current();
+	void *at = c && c->num_owned < OWNED_MAX ? calloc(1, size) : NULL;
+
+	if (at)
+		c->owned[c->num_owned++] = at;
+	return at;
 }
 
 API int cuCtxSynchronize(void)
@@ -278,7 +297,7 @@ API int cuStreamCreate(struct stream **to, unsigned int flags)
 		wrong("a stream that waits for others");
 	if (!current())
 		return INVALID_CONTEXT;
-	*to = calloc(1, sizeof(**to));
+	*to = part(sizeof(**to));
 	if (!*to)
 		return OUT_OF_MEMORY;
 	(*to)->context = current();
@@ -295,7 +314,7 @@ API int cuStreamSynchronize(struct stream *stream)
 API int cuEventCreate(struct event **to, unsigned int flags)
 {
 	(void)flags;
-	*to = calloc(1, sizeof(**to));
+	*to = part(sizeof(**to));
 	return *to ? 0 : OUT_OF_MEMORY;
 }
 

@@ -170,7 +170,7 @@ static void flagged(struct end *e, bool first, size_t len, uint32_t seed)
 		double until = end_seconds() + 30;
 		struct ibv_wc wc;
 
-		while (*e->flag != value) {
+		while (__atomic_load_n(e->flag, __ATOMIC_ACQUIRE) != value) {
 			if (end_seconds() > until)
 				end_fault("the flag does not come");
 			(void)ibv_poll_cq(e->cq, 1, &wc);
