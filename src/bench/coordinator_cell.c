@@ -20,6 +20,7 @@ enum {
 	WARM_PINGS = 16,
 	WARM_ROUNDS = 4,
 	GROWTH = 8,
+	MESSAGES_LEAST = 4, /* fewer tell of the first and the last alone */
 	MESSAGES_MOST = 1000000000,
 	COUNTERS = 192,
 	COUNTERS_STEP = 32,
@@ -233,6 +234,8 @@ static bool set_messages(struct pp_climb *c, struct pp_climber *m, enum pp_rung 
 		wanted = c->o->latency_messages;
 	if (wanted < least)
 		wanted = least;
+	if (wanted < MESSAGES_LEAST)
+		wanted = MESSAGES_LEAST;
 	most = (double)g->messages * GROWTH;
 	again = wanted > most;
 	g->messages = (uint64_t)(again ? most : wanted);

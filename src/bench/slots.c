@@ -20,6 +20,15 @@ static uint64_t stride_of(uint64_t size)
 	return (size + PP_SLOTS_ALIGN - 1) / PP_SLOTS_ALIGN * PP_SLOTS_ALIGN;
 }
 
+/*
+ * Of each way, in a part: two, so that two messages under way have a slot each. What is large
+ * shares one: both bring the same bytes, and a GPU's window for NICs may be small.
+ */
+static unsigned int least(uint64_t size)
+{
+	return size < PP_SLOTS_LARGE ? 2 : 1;
+}
+
 uint64_t pp_slots_memory(uint64_t size, unsigned int parts)
 {
 	uint64_t each, all;
@@ -27,10 +36,9 @@ uint64_t pp_slots_memory(uint64_t size, unsigned int parts)
 	if (!size || size > UINT64_MAX / 2 || !parts)
 		return 0;
 	each = stride_of(size);
-	/* two of each way, so that two messages under way have a slot each */
 	if (each < PP_SLOTS_KEEP / 2)
 		each = PP_SLOTS_KEEP / 2;
-	if (__builtin_mul_overflow(each, (uint64_t)2 * WAYS * parts, &all))
+	if (__builtin_mul_overflow(each, (uint64_t)least(size) * WAYS * parts, &all))
 		return 0;
 	return all;
 }
@@ -142,7 +150,7 @@ int pp_slots_lay(const struct pp_part *a, unsigned int n_a, const struct pp_part
 	wanted = (unsigned int)(PP_SLOTS_KEEP / stride_of(size) < PP_SLOTS_MOST
 					? PP_SLOTS_KEEP / stride_of(size)
 					: PP_SLOTS_MOST);
-	wanted = wanted / n_spans > 2 ? wanted / n_spans : 2;
+	wanted = wanted / n_spans > least(size) ? wanted / n_spans : least(size);
 	for (unsigned int i = 0; i < n_spans; i++) {
 		have[i] = fitting(&span[i], size, wanted);
 		most = have[i] > most ? have[i] : most;

@@ -25,6 +25,7 @@ enum {
 	PP_SLOTS_PARTS = 16,	   /* keys of one end */
 	PP_SLOTS_MOST = 128,	   /* of one way */
 	PP_SLOTS_KEEP = 512 << 10, /* bytes of one way that many small messages share */
+	PP_SLOTS_LARGE = 16 << 20,
 	PP_SLOTS_ALIGN = 64,
 };
 

@@ -79,8 +79,8 @@ static void same(const struct pp_slots *a, const struct pp_slots *b)
 
 static void one_part_of_every_size(void **state)
 {
-	static const uint64_t odd[] = {1,    2,	   7,	 63,	64,  65,
-				       4095, 4096, 4097, 65536, MIB, 5 * MIB + 1};
+	static const uint64_t odd[] = {1,    2,	   7,	  63,  64,	    65,	      4095,
+				       4096, 4097, 65536, MIB, 5 * MIB + 1, 16 * MIB, 1024UL * MIB};
 	struct pp_error err;
 	struct pp_slots s;
 
