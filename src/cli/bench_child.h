@@ -14,7 +14,7 @@ struct pp_bench_child {
 	struct pp_bench *bench; /* NULL: there was no run; @why says so */
 	char *document;		/* owned: its JSON as it was written */
 	char why[640];
-	char kept[64]; /* directory of the nodes' bundles, "" none; pp_bench_child_done() removes it */
+	char kept[64]; /* directory of the nodes' bundles; "" none */
 	int status;    /* exit status */
 };
 
@@ -24,6 +24,7 @@ struct pp_bench_child {
  * be made, interrupted).
  */
 int pp_bench_child_run(const struct pp_args *args, bool keep, struct pp_bench_child *ret);
+/* Removes the directory too. */
 void pp_bench_child_done(struct pp_bench_child *c);
 
 #endif

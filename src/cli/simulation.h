@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A verb on the software device: it executes itself as `peerpath soft --sysfs DIR -- peerpath VERB`
- * does any other program, with a made /sys of its own, so that devices, ports and counters are found
- * as a NIC's are. Only --simulate leads here.
+ * does any other program, with a made /sys of its own, so that devices, ports and counters are
+ * found as a NIC's are. Only --simulate leads here.
  */
 #ifndef PP_CLI_SIMULATION_H
 #define PP_CLI_SIMULATION_H

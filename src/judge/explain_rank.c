@@ -360,7 +360,8 @@ static int class_of(const struct pp_diagnosis *d)
 static int by_rank(const void *pa, const void *pb)
 {
 	const struct pp_diagnosis *a = pa, *b = pb;
-	/* Of the line that shows it: what only supports it (a command, a sentence) stands anywhere. */
+	/* Of the line that shows it: what only supports it (a command, a sentence) stands anywhere.
+	 */
 	const struct pp_seen_line *la = a->evidence[0], *lb = b->evidence[0];
 
 	if (class_of(a) != class_of(b))
