@@ -115,7 +115,9 @@ struct ibv_mr *end_register(struct end *e, const struct gpu_memory *m)
 							"PEERPATH_SOFT_1");
 	if (tell && !getenv("PP_GPU_UNTOLD") && tell(fd, m->base, m->whole))
 		end_fault("the range is refused");
-	mr = ibv_reg_dmabuf_mr(e->pd, first - m->base, len, first, fd, END_ACCESS);
+	/* A client that is wrong by a page: what a NIC would make of it. */
+	mr = ibv_reg_dmabuf_mr(e->pd, first - m->base + (getenv("PP_GPU_WRONG") ? END_PAGE : 0),
+			       len, first, fd, END_ACCESS);
 	close(fd);
 	return mr;
 }

@@ -76,6 +76,13 @@ def part_untold():
     Run(LO, "-s", "vmm", "-i", "4096", "bytes", PP_GPU_UNTOLD="1").good()
 
 
+def part_offset():
+    """A wrong offset reaches wrong bytes where the range was told, and goes unseen where it was not."""
+    run = Run(LO, "-s", "host", "bytes", PP_GPU_WRONG="1")
+    assert run.status != 0 and "byte" in run.err, (run.status, run.err)
+    Run(LO, "-s", "host", "bytes", PP_GPU_WRONG="1", PP_GPU_UNTOLD="1").good()
+
+
 def part_rules():
     out = Run(LO, "rules").good().out
     assert out.count("rule:") == 10, out
