@@ -22,7 +22,7 @@ def alone():
     """Returns in the namespaces; exits 77 where they cannot be had."""
     if os.environ.get("PEERPATH_TEST_ALONE"):
         return
-    for need in ("ip", "unshare", "nsenter"):
+    for need in ("ip", "unshare", "nsenter", "setpriv"):
         if not shutil.which(need):
             skip(f"no {need}")
     words = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--kill-child", "--mount", "--uts",
@@ -32,6 +32,8 @@ def alone():
     if trial.returncode:
         skip(f"no namespaces: {trial.stdout.strip()[-200:]}")
     sys.stdout.flush()
+    # Killed, this process takes the namespaces with it.
+    words = ["setpriv", "--pdeathsig", "KILL", *words]
     done = subprocess.run(words + [sys.executable] + sys.argv, check=False,
                           env={**os.environ, "PEERPATH_TEST_ALONE": "1"})
     sys.exit(done.returncode if done.returncode >= 0 else 1)
