@@ -52,14 +52,20 @@ static unsigned int identified_gpus(const struct pp_facts *facts, struct pp_miss
 	return n;
 }
 
+static bool is_bare(const struct pp_object *o)
+{
+	const struct pp_fact *device = pp_fact_get(o, PP_F_HCA_HAS_DEVICE);
+
+	return device && device->known && !device->i64;
+}
+
 /*
  * A function that carries no RDMA device has nothing but its address; a software device has no
  * function and no firmware.
  */
 static bool identified_hca(const struct pp_object *o, struct pp_missing *m)
 {
-	const struct pp_fact *device = pp_fact_get(o, PP_F_HCA_HAS_DEVICE);
-	bool bare = device && device->known && !device->i64;
+	bool bare = is_bare(o);
 	bool software = !strncmp(o->id, "virtual/", 8);
 	bool address = software || need_address(m, o);
 	bool guid = bare || need(m, o, PP_F_HCA_NODE_GUID);
@@ -68,14 +74,23 @@ static bool identified_hca(const struct pp_object *o, struct pp_missing *m)
 	return address && guid && firmware;
 }
 
-static unsigned int identified_hcas(const struct pp_facts *facts, struct pp_missing *m)
+static const char *identified_hcas(const struct pp_facts *facts, struct pp_arena *arena,
+				   struct pp_missing *m)
 {
 	const struct pp_object *o = NULL;
-	unsigned int n = 0;
+	unsigned int n = 0, bare = 0;
+	const char *text;
 
-	while ((o = pp_object_next(facts, PP_HCA, o)))
-		n += identified_hca(o, m);
-	return n;
+	while ((o = pp_object_next(facts, PP_HCA, o))) {
+		bool good = identified_hca(o, m);
+
+		n += good && !is_bare(o);
+		bare += good && is_bare(o);
+	}
+	text = pp_arena_printf(arena, "%u of %u hcas by BDF, node GUID and firmware", n,
+			       facts->count[PP_HCA]);
+	return bare ? pp_arena_printf(arena, "%s; %u by BDF alone: no RDMA device", text, bare)
+		    : text;
 }
 
 /* The count of what should be there, so that an object that vanished is missed. */
@@ -92,8 +107,8 @@ void pp_gate_identity(const struct pp_facts *facts, struct pp_arena *arena, stru
 	const struct pp_object *node = pp_object_next(facts, PP_NODE, NULL);
 	const struct pp_fact *gpus = pp_fact_get(node, PP_F_N_GPUS);
 	struct pp_missing m = {.arena = arena};
-	const char *release;
-	unsigned int n_gpus, n_hcas;
+	const char *release, *hcas;
+	unsigned int n_gpus;
 	bool none = gpus && gpus->known && gpus->i64 == 0 && !facts->count[PP_GPU];
 
 	(void)need(&m, node, PP_F_KERNEL_RELEASE);
@@ -102,7 +117,7 @@ void pp_gate_identity(const struct pp_facts *facts, struct pp_arena *arena, stru
 	if (none)
 		pp_missing_add(&m, "no GPU on the PCI bus");
 	n_gpus = identified_gpus(facts, &m);
-	n_hcas = identified_hcas(facts, &m);
+	hcas = identified_hcas(facts, arena, &m);
 	release = told(node, PP_F_KERNEL_RELEASE) ? pp_fact_str_or(node, PP_F_KERNEL_RELEASE, "")
 						  : "of unknown release";
 	*row = (struct pp_gate_row){
@@ -112,11 +127,8 @@ void pp_gate_identity(const struct pp_facts *facts, struct pp_arena *arena, stru
 		.claim = m.n ? (none ? "this node has no GPU that could be identified"
 				     : "this node is not fully identified")
 			     : "every GPU and hca of this node is identified",
-		.evidence = pp_arena_printf(
-			arena,
-			"kernel %s; %u of %u GPUs by UUID and BDF; %u of %u hcas by BDF, node "
-			"GUID and firmware",
-			release, n_gpus, facts->count[PP_GPU], n_hcas, facts->count[PP_HCA]),
+		.evidence = pp_arena_printf(arena, "kernel %s; %u of %u GPUs by UUID and BDF; %s",
+					    release, n_gpus, facts->count[PP_GPU], hcas),
 		.raise = pp_missing_text(&m),
 		.next = m.n ? "peerpath identity" : NULL,
 		.missing = m.n,
