@@ -29,6 +29,10 @@
 #define BAR1_FULL                                         \
 	"0000:01:00.0 gpu.bar1_total_bytes = 268435456\n" \
 	"0000:01:00.0 gpu.bar1_free_bytes = 8388608\n"
+#define ONE_RXE	 "node.hcas = 1\nvirtual/rxe0 hca.driver = rdma_rxe\n"
+#define ONE_MLX5 "node.hcas = 1\n0000:02:00.0 hca.driver = mlx5_core\n"
+#define RXE_AND_MLX5 \
+	"virtual/rxe0 hca.driver = rdma_rxe\n0000:02:00.0 hca.driver = mlx5_core\nnode.hcas = 2\n"
 #define LOCKS_ALL   "limits.memlock_bytes = -1\nlimits.container = none\n"
 #define LOCKS_64K   "limits.memlock_bytes = 65536\n"
 #define LOCKS_NONE  "limits.memlock_bytes = 0\n"
@@ -104,6 +108,12 @@ static const struct {
 	 NULL},
 	{"ibv_reg_dmabuf_mr of GPU memory: errno 95", "kernel.config.infiniband_odp = n\n",
 	 "odp-unsupported-mlx5", NULL},
+	{"ibv_reg_dmabuf_mr of GPU memory: errno 95", ONE_RXE, "dmabuf-software-device",
+	 "odp-unsupported-mlx5"},
+	{"ibv_reg_dmabuf_mr of GPU memory: errno 95", ONE_MLX5, "dmabuf-unsupported-provider",
+	 "dmabuf-software-device"},
+	{"ibv_reg_dmabuf_mr of GPU memory: errno 95", RXE_AND_MLX5, "dmabuf-unsupported-provider",
+	 "dmabuf-software-device"},
 	/* 524 */
 	{"ibv_reg_dmabuf_mr of GPU memory: errno 524", "kmsg.dmabuf_attach_refused = yes\n",
 	 "dmabuf-topology-refused", NULL},

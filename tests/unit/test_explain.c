@@ -116,9 +116,10 @@ static void test_fixtures(void **state)
 }
 
 /* These never stand first by the text alone; test_facts_choose(), test_errno_table.c reach them. */
-static const char *const without_fixture[] = {
-	"gid-index-fixed", "peermem-not-registered", "devx-umem-failed",  "odp-unsupported-mlx5",
-	"peermem-perhaps", "dmabuf-not-mapped",	     "device-out-of-keys"};
+static const char *const without_fixture[] = {"gid-index-fixed",    "peermem-not-registered",
+					      "devx-umem-failed",   "odp-unsupported-mlx5",
+					      "peermem-perhaps",    "dmabuf-not-mapped",
+					      "device-out-of-keys", "dmabuf-software-device"};
 
 static void test_every_rule_has_a_fixture(void **state)
 {
