@@ -21,6 +21,7 @@ for module in /modules/*.ko; do
 done
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=131072 lab /lab || die "no share with the host"
 
+hostname "node$LAB_NODE"
 ip link set lo up
 echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
 ip link set eth0 mtu "$LAB_MTU" up || die "no network device of this MTU"
