@@ -97,7 +97,9 @@ static int draw_token(struct run *r)
 		return pp_complain(r->args, PP_EXIT_INTERNAL, "%s", err.text);
 	if (!pp_args_has(r->args, "listen"))
 		return 0;
-	(void)gethostname(host, sizeof(host) - 1);
+	/* a name that was never set is "(none)", which no shell takes */
+	if (gethostname(host, sizeof(host) - 1) || !host[0] || host[0] == '(')
+		(void)snprintf(host, sizeof(host), "HOST");
 	(void)fprintf(stderr, "On the other node:\n  PEERPATH_TOKEN=%s peerpath bench %s%s%s\n",
 		      r->token, host, port ? " --port " : "", port ? port : "");
 	return 0;
