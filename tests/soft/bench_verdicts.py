@@ -26,6 +26,7 @@ CASES = [
     ("reg_dmabuf_mr=ENOMEM", 1, "failed", "fail", "dmabuf", "fail", "bar1-exhausted-dmabuf", "ENOMEM (12)"),
     ("reg_dmabuf_mr=EINVAL", 1, "failed", "fail", "dmabuf", "fail", "mr-bad-range", "EINVAL (22)"),
     ("reg_mr=ENOMEM", 1, "failed", "fail", "host", "fail", "memlock-small", "host memory could not be registered"),
+    ("create_qp=ENOMEM", 1, "failed", "fail", "host", "fail", "queue-too-long", "ibv_create_qp"),
     ("loss=any@400..", 1, "failed", "fail", "host", "fail", "wc-retry-exceeded", "fabric: host memory over RDMA"),
 ]
 
@@ -107,6 +108,18 @@ def loses():
     expect(all(not c["wrong_bytes"] for c in cells), "loss: wrong bytes")
 
 
+def alike():
+    """A slow wire is slow for both: nobody blames the registration."""
+    code, document, text = run("bandwidth=50M")
+    if not document:
+        return
+    marked("slow", document, text)
+    expect("registration" not in document["transfer"]["sentence"], "slow", document["transfer"]["sentence"])
+    rate = {c["rung"]: c["samples_mb_per_s"] for p in document["pairs"] for c in p["cells"]
+            if c["state"] == "run" and c["measure"] == "bandwidth"}
+    expect(set(rate) == {"host", "dmabuf"} and all(s < 60 for v in rate.values() for s in v), "slow", code, rate)
+
+
 def interrupted():
     """Ctrl-C: a whole document of what was measured, and no verdict of it."""
     argv, env = bench("")
@@ -132,10 +145,11 @@ def main():
     for case in CASES:
         one(*case)
     loses()
+    alike()
     interrupted()
     for wrong in WRONG:
         print(wrong)
-    print(f"bench_verdicts: {len(CASES) + 2} runs, {len(WRONG)} faults")
+    print(f"bench_verdicts: {len(CASES) + 3} runs, {len(WRONG)} faults")
     return 1 if WRONG else 0
 
 
