@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/parse.h"
 #include "bundle/tree.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
@@ -23,6 +24,14 @@ enum { DOCUMENT_MOST = 64 << 20, WORDS = 64, ARENA_MOST = 1 << 20 };
 /* Options that prove has in common with bench, and hands on. */
 static const char *const handed[] = {"token-file", "port",     "device",  "gpu",   "busy-ok",
 				     "size",	   "duration", "repeats", "policy"};
+
+/* The descriptor that takes the reason. */
+static const char WHY[] = "PEERPATH_BENCH_WHY";
+
+/* What the parent reads: the document, and the reason why there is none. */
+struct pipes {
+	int out[2], why[2];
+};
 
 struct words {
 	char *at[WORDS]; /* NULL-terminated */
@@ -65,35 +74,53 @@ static void command(const struct pp_args *args, char *self, struct pp_bench_chil
 		add(w, pp_args_nth(args, "peer", i));
 }
 
-static int start(char **argv, pid_t *ret_pid, int *ret_fd)
+static void close_end(struct pipes *p, unsigned int end)
 {
-	pid_t pid, parent = getpid();
-	int pipes[2];
+	if (p->out[end] >= 0)
+		(void)close(p->out[end]);
+	if (p->why[end] >= 0)
+		(void)close(p->why[end]);
+}
 
-	if (pipe2(pipes, O_CLOEXEC))
-		return -errno;
-	pid = fork();
-	if (pid < 0) {
-		int e = errno;
+static PP_NORETURN void become(char **argv, const struct pipes *p, pid_t parent)
+{
+	char number[16];
 
-		(void)close(pipes[0]);
-		(void)close(pipes[1]);
-		return -e;
-	}
-	if (!pid) {
-		pp_interrupt_release();
-		/* Killed, we tell it nothing any more; and it survives what executes it anew. */
-		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-		if (getppid() != parent)
-			_exit(PP_EXIT_INTERNAL);
-		if (dup2(pipes[1], STDOUT_FILENO) < 0)
-			_exit(PP_EXIT_INTERNAL);
-		(void)execv(argv[0], argv);
+	pp_interrupt_release();
+	/* Killed, we tell it nothing any more; and it survives what executes it anew. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
 		_exit(PP_EXIT_INTERNAL);
+	(void)snprintf(number, sizeof(number), "%d", p->why[1]);
+	if (dup2(p->out[1], STDOUT_FILENO) < 0 || fcntl(p->why[1], F_SETFD, 0) ||
+	    setenv(WHY, number, 1))
+		_exit(PP_EXIT_INTERNAL);
+	(void)execv(argv[0], argv);
+	_exit(PP_EXIT_INTERNAL);
+}
+
+static int start(char **argv, pid_t *ret_pid, struct pipes *ret)
+{
+	struct pipes p = {{-1, -1}, {-1, -1}};
+	pid_t pid = -1, parent = getpid();
+	int r;
+
+	/* Who started us may have had children ignored: then none could be waited for. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	r = pipe2(p.out, O_CLOEXEC) || pipe2(p.why, O_CLOEXEC | O_NONBLOCK) ? -errno : 0;
+	if (!r) {
+		pid = fork();
+		r = pid < 0 ? -errno : 0;
 	}
-	(void)close(pipes[1]);
+	if (!pid)
+		become(argv, &p, parent);
+	close_end(&p, 1);
+	if (r) {
+		close_end(&p, 0);
+		return r;
+	}
 	*ret_pid = pid;
-	*ret_fd = pipes[0];
+	*ret = p;
 	return 0;
 }
 
@@ -126,6 +153,16 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static void take_why(int fd, struct pp_bench_child *c)
+{
+	ssize_t n = read(fd, c->why, sizeof(c->why) - 1);
+
+	c->why[n > 0 ? n : 0] = '\0';
+	pp_sanitize(c->why, false);
+	if (n <= 0)
+		(void)snprintf(c->why, sizeof(c->why), "bench ended with status %d", c->status);
+}
+
 /* Takes the document apart; what is none is the reason why there was no run. */
 static void take(struct pp_buf *text, struct pp_bench_child *c)
 {
@@ -133,11 +170,8 @@ static void take(struct pp_buf *text, struct pp_bench_child *c)
 	json_error_t where;
 	json_t *document;
 
-	if (!text->len) {
-		(void)snprintf(c->why, sizeof(c->why),
-			       "bench ended with status %d and said why above", c->status);
+	if (!text->len)
 		return;
-	}
 	document = text->failed ? NULL : json_loadb(text->data, text->len, 0, &where);
 	if (!document)
 		(void)snprintf(c->why, sizeof(c->why), "bench wrote no whole document");
@@ -164,25 +198,36 @@ int pp_bench_child_run(const struct pp_args *args, bool keep, struct pp_bench_ch
 	struct words w = {.arena = PP_ARENA(ARENA_MOST)};
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int fd = -1, r = keep ? make_place(args, &c) : 0;
+	struct pipes p;
+	int r = keep ? make_place(args, &c) : 0;
 	pid_t pid = -1;
 
 	if (r)
 		return r;
 	self[n < 0 ? 0 : n] = '\0';
 	command(args, self, &c, &w);
-	r = w.arena.failed ? -ENOMEM : start(w.at, &pid, &fd);
+	r = w.arena.failed ? -ENOMEM : start(w.at, &pid, &p);
 	pp_arena_done(&w.arena);
 	if (r) {
 		pp_bench_child_done(&c);
 		return pp_complain(args, PP_EXIT_INTERNAL, "bench: %s", strerror(-r));
 	}
-	read_all(fd, pid, &text);
-	(void)close(fd);
+	read_all(p.out[0], pid, &text);
 	c.status = wait_for(pid);
+	take_why(p.why[0], &c);
+	close_end(&p, 0);
 	take(&text, &c);
 	*ret = c;
 	return 0;
+}
+
+void pp_bench_child_tell(const char *why)
+{
+	const char *number = secure_getenv(WHY);
+	uint64_t fd;
+
+	if (number && !pp_parse_u64(number, STDERR_FILENO + 1, INT_MAX, &fd))
+		(void)!write((int)fd, why, strlen(why));
 }
 
 void pp_bench_child_done(struct pp_bench_child *c)

@@ -24,6 +24,8 @@ struct pp_bench_child {
  * be made, interrupted).
  */
 int pp_bench_child_run(const struct pp_args *args, bool keep, struct pp_bench_child *ret);
+/* In that process: why there was no run. It is in the bundle, too, not on the terminal alone. */
+void pp_bench_child_tell(const char *why);
 /* Removes the directory too. */
 void pp_bench_child_done(struct pp_bench_child *c);
 

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include "base/compiler.h"
 #include "bundle/tree.h"
 #include "cli/simulation.h"
+#include "cli/ward.h"
 #include "base/banned.h"
 
 static const off_t RECORD_MOST = (off_t)32 << 20;
@@ -33,18 +36,19 @@ static void capture(char *file)
 	_exit(1);
 }
 
+/* Whoever is told to go takes the capture along. */
 static int run_capture(char *file)
 {
-	int status = -1;
-	pid_t pid = fork();
+	struct pp_ward w;
+	int r = pp_ward_start(&w), status;
 
-	if (pid < 0)
-		return -errno;
-	if (!pid)
+	if (r)
+		return r;
+	if (!w.pid) {
+		pp_ward_admit(&w);
 		capture(file);
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
+	}
+	status = pp_ward_wait(&w, SIGKILL);
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
 }
 
@@ -80,6 +84,8 @@ int pp_bench_record(char **ret, size_t *ret_len, const void *arg)
 	int r;
 
 	(void)arg;
+	/* When the node's process is killed the archive is still removed. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (!mkdtemp(place))
 		return -errno;
 	(void)snprintf(file, sizeof(file), "%s/node.tar.zst", place);

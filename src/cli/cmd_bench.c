@@ -16,6 +16,7 @@
 #include "base/parse.h"
 #include "bench/agent.h"
 #include "bundle/page.h"
+#include "cli/bench_child.h"
 #include "cli/bench_options.h"
 #include "cli/bench_record.h"
 #include "cli/bench_text.h"
@@ -202,28 +203,36 @@ static struct pp_party_options party_of(const struct run *r)
 	};
 }
 
-/* Each node's own bundle, for whoever puts them together (prove). */
+static int keep_record(const struct pp_args *args, struct pp_party *party, unsigned int i)
+{
+	const char *id = pp_party_node(party, i)->id;
+	PP_AUTO_BUF struct pp_buf content = PP_BUF((size_t)64 << 20);
+	PP_AUTO_FREE char *bytes = NULL;
+	struct pp_error err = {0};
+	char path[PATH_MAX];
+	size_t len = 0;
+	int r = pp_party_record(party, i, &bytes, &len, &err);
+
+	(void)snprintf(path, sizeof(path), "%s/%s.tar.zst", pp_args_get(args, "keep"), id);
+	pp_buf_add(&content, bytes, len);
+	if (!r)
+		r = pp_output_write(path, &content, pp_args_has(args, "force"), &err);
+	return r && !pp_interrupted() ? pp_complain(args, PP_EXIT_INTERNAL,
+						    "no bundle of node %s: %s", id, err.text)
+				      : 0;
+}
+
+/* Each node's own bundle, for whoever puts them together (prove); of the others, where one has
+ * none. */
 static int keep_records(const struct pp_args *args, struct pp_party *party)
 {
-	const char *dir = pp_args_get(args, "keep");
-	char path[PATH_MAX];
-	int code = 0;
+	int code = 0, one;
 
-	for (unsigned int i = 0; dir && !code && i < pp_party_size(party); i++) {
-		PP_AUTO_BUF struct pp_buf content = PP_BUF((size_t)64 << 20);
-		PP_AUTO_FREE char *bytes = NULL;
-		struct pp_error err = {0};
-		size_t len = 0;
-		int e = pp_party_record(party, i, &bytes, &len, &err);
-
-		(void)snprintf(path, sizeof(path), "%s/%s.tar.zst", dir,
-			       pp_party_node(party, i)->id);
-		pp_buf_add(&content, bytes, len);
-		if (!e)
-			e = pp_output_write(path, &content, pp_args_has(args, "force"), &err);
-		if (e)
-			code = pp_complain(args, PP_EXIT_INTERNAL, "--keep: node %s: %s",
-					   pp_party_node(party, i)->id, err.text);
+	if (!pp_args_has(args, "keep"))
+		return 0;
+	for (unsigned int i = 0; i < pp_party_size(party) && !pp_interrupted(); i++) {
+		one = keep_record(args, party, i);
+		code = code ? code : one;
 	}
 	return code;
 }
@@ -297,29 +306,35 @@ static int exit_of_gather(int error)
 	}
 }
 
+/* No document: in one line why not. */
+static int give_up(const struct run *r, int error, const char *why)
+{
+	bool hint = error == -ENODEV && !r->options.simulate;
+
+	pp_bench_child_tell(why);
+	return pp_complain(r->args, exit_of_gather(error), "%s%s", why,
+			   hint ? "; 'peerpath check' says why, and --simulate exercises the chain "
+				  "without one"
+				: "");
+}
+
 static int coordinate(struct run *r)
 {
 	const struct pp_party_options o = party_of(r);
 	struct pp_party *party = NULL;
 	struct pp_bench *b = NULL;
 	struct pp_error err = {0};
-	int e = pp_party_gather(&o, &party, &err), code;
+	int e = pp_party_gather(&o, &party, &err), kept = 0, code;
 
 	if (e)
-		return pp_complain(r->args, exit_of_gather(e), "%s", err.text);
+		return give_up(r, e, err.text);
 	e = pp_bench_run(party, &r->options, &b, &err);
-	if (e)
-		code = pp_complain(r->args, exit_of_gather(e), "%s%s", err.text,
-				   e == -ENODEV ? "; 'peerpath check' says why, and --simulate "
-						  "exercises the chain without one"
-						: "");
-	else
-		code = keep_records(r->args, party);
+	if (!e)
+		kept = keep_records(r->args, party);
 	pp_party_free(party);
-	if (b)
-		code = code ? code : report(r, b);
+	code = e ? give_up(r, e, err.text) : report(r, b);
 	pp_bench_free(b);
-	return code;
+	return code ? code : kept;
 }
 
 static int serve(struct run *r)
@@ -337,6 +352,7 @@ int pp_cmd_bench(const struct pp_args *args)
 	struct run r;
 	int code;
 
+	pp_simulation_settle();
 	code = read_run(args, &r);
 	if (!code && r.options.simulate && !pp_simulation_inside())
 		code = pp_simulation_enter(args);

@@ -139,7 +139,9 @@ void pp_prove_memory_emit(struct pp_out *o, const struct pp_margins *margins,
 	const struct pp_bench *b = m->child.bench;
 
 	pp_out_heading(o, b && b->simulated ? "Gate 2, simulated" : "Gate 2");
-	if (!b)
+	if (!b && pp_out_is_json(o))
+		pp_out_str(o, "not_measured", NULL, m->child.why);
+	else if (!b)
 		pp_out_para(o, 0, "not measured: %s", m->child.why);
 	else if (pp_out_is_json(o))
 		memory_json(o, margins, m);

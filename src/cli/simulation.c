@@ -4,14 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bundle/tree.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
+#include "cli/ward.h"
 #include "base/banned.h"
 
 /* Where the made /sys is; and what the loader's variables were before. */
@@ -62,13 +65,46 @@ static char **command(char *self, char *sysfs, char *const *raw)
 	return argv;
 }
 
+/* A signal of the child that it did not cope with is as if it had. */
+static int code_of(const struct pp_args *args, int status)
+{
+	int by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (by == SIGINT || by == SIGTERM || by == SIGHUP)
+		return PP_EXIT_INTERRUPTED;
+	if (by)
+		return pp_complain(args, PP_EXIT_INTERNAL, "was killed by signal %d (%s)", by,
+				   strsignal(by));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : PP_EXIT_INTERNAL;
+}
+
+/* Signals stay blocked until the verb can say what it has measured. */
+static int run(const struct pp_args *args, char **argv)
+{
+	struct pp_ward w;
+	int r = pp_ward_start(&w);
+
+	if (r)
+		return pp_complain(args, PP_EXIT_INTERNAL, "cannot start a process: %s",
+				   strerror(-r));
+	if (w.pid) {
+		/* Told before it could be passed on. */
+		if (pp_interrupted())
+			(void)kill(w.pid, SIGTERM);
+		return code_of(args, pp_ward_wait(&w, SIGTERM));
+	}
+	pp_interrupt_release();
+	(void)execv(argv[0], argv);
+	_exit(pp_complain(args, PP_EXIT_INTERNAL, "cannot execute itself: %s", strerror(errno)));
+}
+
 int pp_simulation_enter(const struct pp_args *args)
 {
 	const char *tmp = secure_getenv("TMPDIR");
 	char place[PATH_MAX], sysfs[PATH_MAX + 8], self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char **argv;
-	int r;
+	int code;
 
 	self[n < 0 ? 0 : n] = '\0';
 	(void)snprintf(place, sizeof(place), "%s%sXXXXXX", tmp && *tmp ? tmp : "/tmp", MADE);
@@ -76,17 +112,17 @@ int pp_simulation_enter(const struct pp_args *args)
 		return pp_complain(args, PP_EXIT_INTERNAL, "%s: %s", place, strerror(errno));
 	(void)snprintf(sysfs, sizeof(sysfs), "%s/sysfs", place);
 	argv = command(self, sysfs, pp_args_raw(args));
-	if (!argv || keep_variables(place)) {
-		free(argv);
-		(void)rmdir(place);
-		return pp_complain(args, PP_EXIT_INTERNAL, "no memory");
-	}
-	pp_interrupt_release();
-	(void)execv(self, argv);
-	r = errno;
+	code = !argv || keep_variables(place) ? pp_complain(args, PP_EXIT_INTERNAL, "no memory")
+					      : run(args, argv);
 	free(argv);
-	(void)rmdir(place);
-	return pp_complain(args, PP_EXIT_INTERNAL, "cannot execute itself: %s", strerror(r));
+	(void)pp_tree_remove(AT_FDCWD, place);
+	return code;
+}
+
+void pp_simulation_settle(void)
+{
+	if (pp_simulation_inside())
+		pp_ward_admit(NULL);
 }
 
 /* The variable is anybody's to set: only what was made so is removed. */
