@@ -1,0 +1,406 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench and prove between nodes in network namespaces, on the software device: each start, each pattern, one
+bundle of all nodes, and what they come to when somebody is wrong, dies, or is told to stop.
+
+The judges are the kernel (its counters of what crossed the bridge; /proc: who lives; /tmp: what was left), each
+node's own host name and address, the definition of each pattern, and json, tar and 'bundle verify' of what was written.
+
+usage: bench.py PEERPATH PART
+"""
+import itertools
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import nodes
+
+PEERPATH, PART = os.path.abspath(sys.argv[1]), sys.argv[2]
+TOKEN = "0123456789abcdef0123456789abcdef"
+PORT = 18516
+LIMIT = 120  # seconds after which a thing that should have happened has not; nothing is measured by it
+SHORT = ["--size", "4K,64K", "--duration", "10ms", "--repeats", "2", "--iters", "20"]
+FEW = [*SHORT, "--rungs", "tcp,host,dmabuf", "--measure", "bandwidth"]
+LONG = ["--size", "64K", "--duration", "2s", "--repeats", "6", "--rungs", "host", "--measure", "bandwidth"]
+WIRE = {"PEERPATH_SOFT": "name=wire0,netdev=eth0,same-host=no"}
+faults = 0
+
+
+def expect(true, what):
+    global faults
+    if not true:
+        print(f"FAULT: {what}", flush=True)
+        faults += 1
+
+
+def until(ready, seconds=LIMIT):
+    end = time.monotonic() + seconds
+    while not ready() and time.monotonic() < end:
+        time.sleep(0.05)
+    return ready()
+
+
+def finish(program, seconds=LIMIT):
+    try:
+        out, err = program.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        out, err = program.communicate()
+        expect(False, f"{program.args[-3:]} does not end: {err[-300:]}")
+    return program.returncode, out, err
+
+
+def said(text):
+    """Lines that tell what went wrong, without those that tell how far it is."""
+    return [line for line in text.splitlines()
+            if not line.startswith(("listening at port", "a run begins, of", "waiting for", "the run has ended"))]
+
+
+def left():
+    return sorted(path.name for path in pathlib.Path("/tmp").glob("peerpath-*"))
+
+
+def tidy(what, began=None):
+    expect(until(lambda: not nodes.named("peerpath")), f"{what}: left {nodes.named('peerpath')}")
+    for pid in nodes.named("peerpath"):
+        os.kill(pid, signal.SIGKILL)
+    if began:
+        print(f"{what}: nobody left after {time.monotonic() - began:.1f} s", flush=True)
+    expect(not left(), f"{what}: left in /tmp: {left()}")
+    for name in left():
+        subprocess.run(["rm", "-rf", f"/tmp/{name}"], check=True)
+
+
+def document(text, what):
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as err:
+        expect(False, f"{what}: no document: {err}: {text[-200:]!r}")
+        return {}
+
+
+def crossed(node):
+    """Bytes that a node has sent into the bridge, as the kernel counted them there."""
+    told = subprocess.run(["ip", "-s", "-j", "link", "show", node.outer], stdout=subprocess.PIPE, check=True)
+    return json.loads(told.stdout)[0]["stats64"]["rx"]["bytes"]
+
+
+def listen(node, *words, **variables):
+    program = node.start([PEERPATH, "bench", "--simulate", "--listen", "--once", *words], **{"PEERPATH_TOKEN": TOKEN, **variables})
+    line = program.stderr.readline()
+    expect(line == f"listening at port {PORT}\n", f"no listener: {line}")
+    return program
+
+
+MEET = {
+    "pairs": lambda n: set(itertools.combinations(n, 2)),
+    "all-to-all": lambda n: set(itertools.combinations(n, 2)),
+    "ring": lambda n: set(zip(n, n[1:] + n[:1])),
+    "incast": lambda n: {(a, n[0]) for a in n[1:]},
+}
+
+
+def right(d, all_nodes, what, pattern="pairs", before=None):
+    """All of a run that went well."""
+    names = [n.name for n in all_nodes]
+    expect(d.get("schema") == "peerpath.bench/1" and d.get("whole") and d.get("ended") is None and d.get("simulated"),
+           f"{what}: {d.get('ended')}")
+    expect(d.get("transfer", {}).get("simulation") == "passed", f"{what}: {json.dumps(d.get('transfer', {}))[:600]}")
+    told = [(n["id"], n["host"], n["address"].split(":")[0]) for n in d.get("nodes", [])]
+    expect(told == [(n.name, f"{n.name}.lab", "local" if n is all_nodes[0] else n.address) for n in all_nodes]
+           or told == [(n.name, f"{n.name}.lab", "local" if n is all_nodes[0] else t[2]) for n, t in zip(all_nodes, told)] and "rank" in what,
+           f"{what}: nodes {told}")
+    met = [tuple(names[e["node"]] for e in p["ends"]) for p in d.get("pairs", [])]
+    expect(len(met) == len(set(met)) and set(met) == MEET[pattern](names), f"{what}: who met whom: {met}")
+    sent = {n.name: 0 for n in all_nodes}
+    for pair, (sender, _) in zip(d.get("pairs", []), met):
+        for end in pair["ends"]:
+            gid = f"::ffff:{all_nodes[end['node']].address}"
+            expect(end["netdev"] == "eth0" and end["gid"] == gid, f"{what}: end {end['netdev']} {end['gid']}")
+        skipped = {r["rung"] for r in pair["rungs"] if r["state"] == "skipped"}
+        for cell in pair["cells"]:
+            name = f"{what}: {pair['name']} {cell['rung']} {cell['measure']} {cell['size_bytes']}"
+            expect(cell["state"] == ("skipped" if cell["rung"] in skipped else "run"), f"{name}: {cell['state']} {cell['why']}")
+            expect(cell["wrong_bytes"] == 0, f"{name}: {cell['wrong_bytes']} wrong")
+            if cell["state"] == "run":
+                expect(cell["checked_bytes"] > 0 and len(cell[("samples_us", "samples_mb_per_s")[cell["measure"] == "bandwidth"]]) == d["repeats"],
+                       f"{name}: {cell}")
+                sent[sender] += cell["moved_bytes"] if cell["measure"] == "bandwidth" else 0
+        expect({"tcp", "host", "dmabuf"} <= {c["rung"] for c in pair["cells"] if c["state"] == "run"}, f"{what}: ways of {pair['name']}")
+    for node in all_nodes if before else []:
+        moved = crossed(node) - before[node.name]
+        expect(moved >= sent[node.name] > 0 or not sent[node.name], f"{what}: {node.name} sent {sent[node.name]}, {moved} crossed the bridge")
+
+
+def well(what, all_nodes, coordinator, others, **more):
+    status, out, err = finish(coordinator)
+    expect(status == 0 and not said(err), f"{what}: {status} {err[-600:]}")
+    right(document(out, what), all_nodes, what, **more)
+    for other in others:
+        status, out, err = finish(other)
+        expect(status == 0 and not out and not said(err), f"{what}: node {status} {out[:100]} {err[-300:]}")
+    tidy(what)
+
+
+def pattern(all_nodes):
+    """A token in a file, one pattern; the incast and the ring on devices that the user described."""
+    before = {n.name: crossed(n) for n in all_nodes}
+    soft = WIRE if PART in ("incast", "ring") else {}
+    path = pathlib.Path("/tmp/token")
+    path.write_text(f"{TOKEN}\n", encoding="ascii")
+    path.chmod(0o600)
+    words = ["--simulate", "--token-file", str(path)]
+    others = [n.start([PEERPATH, "bench", "--listen", "--once", *words], **soft) for n in all_nodes[1:]]
+    first = all_nodes[0].start([PEERPATH, "bench", *(n.address for n in all_nodes[1:]), *words, "-j", "--pattern", PART, *FEW], **soft)
+    lines = b"".join(p.read_bytes() for p in pathlib.Path("/proc").glob("[0-9]*/cmdline"))
+    expect(TOKEN.encode() not in lines, "the token is on a command line")
+    well(PART, all_nodes, first, others, pattern=PART, before=before)
+
+
+def slurm(rank, all_nodes):
+    count = str(len(all_nodes))
+    listed = f"{nodes.NET}.[1-{count}]"
+    return {"SLURM_PROCID": str(rank), "SLURM_NTASKS": count, "SLURM_STEP_NUM_TASKS": count, "SLURM_STEP_ID": "0",
+            "SLURM_STEP_NUM_NODES": count, "SLURM_LOCALID": "0", "SLURM_JOB_ID": "17", "SLURM_STEP_NODELIST": listed,
+            "SLURM_JOB_NODELIST": listed, "SLURM_STEP_LAUNCHER_PORT": "41000"}
+
+
+def own(rank, all_nodes):
+    return {"PEERPATH_RANK": str(rank), "PEERPATH_SIZE": str(len(all_nodes)), "PEERPATH_COORDINATOR": all_nodes[0].address,
+            "PEERPATH_TOKEN": TOKEN}
+
+
+def part_launched(all_nodes):
+    """As a launcher does it: the same command everywhere."""
+    three = all_nodes[:3]
+    for variables in (slurm, own):
+        before = {n.name: crossed(n) for n in three}
+        command = [PEERPATH, "bench", "--simulate", "-j", "--pattern", "ring", *FEW]
+        ranks = [n.start(command, **variables(rank, three)) for rank, n in enumerate(three)]
+        well(f"ranks by {variables.__name__}", three, ranks[0], ranks[1:], pattern="ring", before=before)
+
+
+def run(*words):
+    done = subprocess.run([PEERPATH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def bundle(path, ids, what):
+    """One bundle that verifies, with a bundle of each node that does so too and is the node's."""
+    status, _, err = run("bundle", "verify", path)
+    expect(status == 0, f"{what}: verify {status} {err}")
+    with tempfile.TemporaryDirectory() as where:
+        subprocess.run(["tar", "--zstd", "-xf", path, "-C", where], check=True)
+        found = {p.parent.name: p for p in pathlib.Path(where).glob("**/nodes/*/capture.tar.zst")}
+        expect(sorted(found) == sorted(ids), f"{what}: nodes {sorted(found)}")
+        for name, capture in found.items():
+            status, _, err = run("bundle", "verify", str(capture))
+            expect(status == 0, f"{what}: verify {name} {status} {err}")
+            status, out, err = run("bundle", "show", str(capture), "-j")
+            expect(status == 0 and document(out, name).get("host") == f"{name}.lab", f"{what}: show {name} {status} {err} {out[:300]}")
+            status, out, err = run("identity", "--replay", str(capture), "-j")
+            told = document(out, name)
+            expect(status == 0 and told.get("schema") == "peerpath.identity/1" and not told.get("simulated"), f"{what}: replay {name} {status} {err}")
+        held = [document(p.read_text(encoding="utf-8"), what) for p in pathlib.Path(where).glob("**/bench.json")]
+        expect(len(held) == 1 and [n["id"] for n in held[0]["nodes"]] == ids, f"{what}: bench.json")
+
+
+PROVE = ["prove", "--simulate", "-j", "--size", "4K", "--duration", "10ms", "--repeats", "2"]
+
+
+def part_prove(all_nodes):
+    three = all_nodes[:3]
+    others = [listen(n) for n in three[1:]]
+    first = three[0].start([PEERPATH, *PROVE, "--peer", "10.77.0.2", "--peer", "10.77.0.3", "-o", "/tmp/x.tar.zst"], PEERPATH_TOKEN=TOKEN)
+    status, out, err = finish(first)
+    d = document(out, "prove")
+    expect(status == 0 and d.get("simulation") == "passed" and d.get("complete") is True, f"prove: {status} {err} {out[-300:]}")
+    memory = d.get("memory", {})
+    expect(memory.get("whole") and len(memory.get("pairs", [])) == 3, f"prove: {memory.get('ended')}")
+    expect(all(c["wrong_bytes"] == 0 for p in memory.get("pairs", []) for c in p["cells"]), "prove: wrong bytes")
+    for other in others:
+        status, out, err = finish(other)
+        expect(status == 0 and not out, f"prove: node {status} {err}")
+    tidy("prove")
+    bundle("/tmp/x.tar.zst", [n.name for n in three], "prove")
+
+
+def refuses(what, node, words, status, *parts, token=TOKEN, lines=1, **soft):
+    """One line with cause and what to do, in time; and the same of prove, which still gives its verdicts."""
+    began = time.monotonic()
+    got, out, err = finish(node.start([PEERPATH, "bench", "--simulate", "-j", *words], PEERPATH_TOKEN=token, **soft))
+    told = said(err)
+    expect(got == status and len(told) == lines and not out, f"{what}: {got} {err} {out[:200]}")
+    for part in parts:
+        expect(part in " ".join(told), f"{what}: {told} lacks {part}")
+    print(f"{what}: {told} [{time.monotonic() - began:.1f} s]", flush=True)
+    tidy_but_listeners(what)
+
+
+def tidy_but_listeners(what):
+    """A made /sys is each listener's own."""
+    expect(until(lambda: len([n for n in left() if "simulation" in n]) == len(listeners), 10), f"{what}: left {left()}")
+    expect(len(left()) == len(listeners), f"{what}: left {left()}")
+
+
+listeners = []
+
+VERSIONS = """
+import socket, sys
+s = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print("up", flush=True)
+while True:
+    c = s.accept()[0]
+    c.sendall(b"peerpath" + bytes([0, 0, 0, 99]) + bytes(4) + bytes(32)); c.recv(99); c.close()
+"""
+
+
+def part_refused(all_nodes):
+    one, two, three, _ = all_nodes
+    refuses("no such name", one, ["no-such-host.invalid"], 2, "no-such-host.invalid")
+    refuses("no token", one, [two.address], 64, "at least 8", token="")
+    refuses("a short token", one, [two.address], 64, token="abc")
+    refuses("no such device description", one, [two.address], 65, "PEERPATH_SOFT", PEERPATH_SOFT="name=a,nonsense=1")
+    refuses("no such interface", one, [two.address], 65, "eth7", PEERPATH_SOFT="name=a,netdev=eth7")
+
+    server = three.start([sys.executable, "-c", VERSIONS, three.address, str(PORT)])
+    server.stdout.readline()
+    refuses("another version", one, [three.address], 2, "version 99", three.address)
+    server.kill()
+    server.wait()
+
+    listeners.append(two.start([PEERPATH, "bench", "--simulate", "--listen"], PEERPATH_TOKEN=TOKEN))
+    listeners[0].stderr.readline()
+    refuses("another token", one, [two.address], 2, "another token", two.address, token="another-one-that-is-as-long")
+    line = listeners[0].stderr.readline()
+    expect("another token" in line and one.address in line, f"the listener says so too: {line}")
+    refuses("no such hca", one, [two.address, "-d", "mlx5_7"], 2, "mlx5_7")
+    told = listeners[0].stderr.readline()
+    expect("a run begins" in told, f"the listener: {told}")
+
+    # prove says as much, and what the other gates found; the bundle holds it.
+    for what, words, part in (("no such name", ["--peer", "no-such-host.invalid"], "no-such-host.invalid"),
+                              ("another token", ["--peer", two.address], "another token")):
+        status, out, err = finish(one.start([PEERPATH, *PROVE, *words, "-o", "/tmp/y.tar.zst", "--force"],
+                                            PEERPATH_TOKEN="another-one-that-is-as-long"))
+        d = document(out, what)
+        expect(status == 2 and len(said(err)) == 1 and part in err, f"prove, {what}: {status} {err}")
+        expect(len(d.get("gates", [])) == 5 and d.get("simulation") == "not run" and d.get("bundle") == "/tmp/y.tar.zst",
+               f"prove, {what}: {out[:300]}")
+        expect(part in d.get("not_measured", ""), f"prove, {what}: the document says why: {d.get('not_measured')}")
+        expect(run("bundle", "verify", "/tmp/y.tar.zst")[0] == 0, f"prove, {what}: bundle")
+        tidy_but_listeners(f"prove, {what}")
+
+    os.kill(listeners[0].pid, signal.SIGTERM)
+    status, _, err = finish(listeners[0])
+    expect(status == 130, f"listener: {status} {err}")
+    tidy("refused")
+
+
+def running(three, *words):
+    """A run of three nodes that moves memory."""
+    others = [listen(n) for n in three[1:]]
+    before = sum(map(crossed, three))
+    first = three[0].start([PEERPATH, "bench", *(n.address for n in three[1:]), "--simulate", "-j", *LONG, *words], PEERPATH_TOKEN=TOKEN)
+    expect(until(lambda: sum(map(crossed, three)) - before > 4 << 20), "nothing crosses the bridge")
+    return first, others
+
+
+def cut_short(what, began, first, others, ended, status, of_others):
+    got, out, err = finish(first)
+    took = time.monotonic() - began
+    d = document(out, what)
+    print(f"{what}: {got} {said(err)} {d.get('ended')} [{took:.1f} s]", flush=True)
+    expect(got == status and len(said(err)) <= 1, f"{what}: {got} {err[-300:]}")
+    expect(d.get("whole") is False and ended in (d.get("ended") or ""), f"{what}: ended {d.get('ended')}")
+    expect(d.get("transfer", {}).get("simulation") == "failed", f"{what}: {d.get('transfer', {}).get('simulation')}")
+    for other, (wanted, part) in zip(others, of_others):
+        got, out, err = finish(other)
+        print(f"{what}: node {got} {said(err)}", flush=True)
+        expect(got == wanted and not out and part in err, f"{what}: node {got} {err[-300:]}")
+    tidy(what, began)
+
+
+def part_interrupted(all_nodes):
+    three = all_nodes[:3]
+    first, others = running(three)
+    began = time.monotonic()
+    os.kill(first.pid, signal.SIGINT)
+    cut_short("Ctrl-C on the coordinator", began, first, others, "interrupted", 130, [(2, "the coordinator was interrupted")] * 2)
+
+    # By a terminal, where all of the group are told; and by its number.
+    for number, stop in ((0, lambda pid: os.killpg(pid, signal.SIGINT)), (1, lambda pid: os.kill(pid, signal.SIGTERM))):
+        first, others = running(three)
+        began = time.monotonic()
+        stop(others[number].pid)
+        expected = [(0, "")] * 2
+        expected[number] = (130, "interrupted")
+        cut_short("Ctrl-C on a node", began, first, others, f"n{number + 2}", 1, expected)
+
+    # Before anything is measured: while nobody listens, and at any moment of the start.
+    first = three[0].start([PEERPATH, "bench", three[1].address, "--simulate", "-j"], PEERPATH_TOKEN=TOKEN)
+    time.sleep(1)
+    os.kill(first.pid, signal.SIGINT)
+    status, out, err = finish(first)
+    expect(status == 130 and not out and len(said(err)) == 1, f"nobody listens, Ctrl-C: {status} {err}")
+    for verb in ("bench", "prove"):
+        for ms in (0, 5, 15, 30, 60, 120, 250, 500):
+            words = [PEERPATH, verb, "--simulate", "-j", *(SHORT[:6]), *(["--no-bundle"] if verb == "prove" else [])]
+            program = three[0].start(words)
+            time.sleep(ms / 1000)
+            os.killpg(program.pid, (signal.SIGINT, signal.SIGTERM)[ms % 10 // 5])
+            status, out, err = finish(program)
+            # Killed by the signal where the program had not begun yet.
+            expect(status in (130, -2, -15) and len(said(err)) <= 1, f"{verb} told after {ms} ms: {status} {err}")
+            expect(not out or document(out, verb), f"{verb} told after {ms} ms: {out[:100]}")
+            tidy(f"{verb} told after {ms} ms")
+
+
+def killed(program, inner):
+    """One of a node's two processes: that which waits for the other, or the other, which serves."""
+    child = int(pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text(encoding="ascii").split()[0])
+    os.kill(child if inner else program.pid, signal.SIGKILL)
+
+
+def part_died(all_nodes):
+    three = all_nodes[:3]
+    for inner in (False, True):
+        what = f"a node's {'inner' if inner else 'outer'} process killed"
+        first, others = running(three)
+        began = time.monotonic()
+        killed(others[1], inner)
+        status, _, err = finish(others.pop())
+        expect(status == (70 if inner else -9), f"{what}: {status} {err}")
+        cut_short(what, began, first, others, "n3", 1, [(0, "")])
+
+        what = f"the coordinator's {'inner' if inner else 'outer'} process killed"
+        first, others = running(three)
+        began = time.monotonic()
+        killed(first, inner)
+        status, out, err = finish(first)
+        expect(status == (70 if inner else -9) and (not out or document(out, what)), f"{what}: {status} {err}")
+        for other in others:
+            status, out, err = finish(other)
+            expect(status == 2 and len(said(err)) == 1 and "the coordinator was interrupted" in err or "has ended its connection" in err, f"{what}: node {status} {err}")
+        tidy(what, began)
+
+
+def main():
+    nodes.alone()
+    if not pathlib.Path(PEERPATH).is_relative_to("/tmp"):
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/tmp"], check=True)
+    part = globals().get(f"part_{PART.replace('-', '_')}", pattern)
+    began = time.monotonic()
+    part(nodes.make(4))
+    print(f"{faults} faults, {time.monotonic() - began:.0f} s")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
