@@ -59,6 +59,11 @@ static bool is_bare(const struct pp_object *o)
 	return device && device->known && !device->i64;
 }
 
+static bool is_software(const struct pp_object *o)
+{
+	return !strncmp(o->id, "virtual/", 8);
+}
+
 /*
  * A function that carries no RDMA device has nothing but its address; a software device has no
  * function and no firmware.
@@ -66,7 +71,7 @@ static bool is_bare(const struct pp_object *o)
 static bool identified_hca(const struct pp_object *o, struct pp_missing *m)
 {
 	bool bare = is_bare(o);
-	bool software = !strncmp(o->id, "virtual/", 8);
+	bool software = is_software(o);
 	bool address = software || need_address(m, o);
 	bool guid = bare || need(m, o, PP_F_HCA_NODE_GUID);
 	bool firmware = bare || software || need(m, o, PP_F_HCA_FW);
@@ -78,19 +83,23 @@ static const char *identified_hcas(const struct pp_facts *facts, struct pp_arena
 				   struct pp_missing *m)
 {
 	const struct pp_object *o = NULL;
-	unsigned int n = 0, bare = 0;
+	unsigned int n = 0, bare = 0, software = 0;
 	const char *text;
 
 	while ((o = pp_object_next(facts, PP_HCA, o))) {
-		bool good = identified_hca(o, m);
-
-		n += good && !is_bare(o);
-		bare += good && is_bare(o);
+		if (!identified_hca(o, m))
+			continue;
+		bare += is_bare(o);
+		software += !is_bare(o) && is_software(o);
+		n += !is_bare(o) && !is_software(o);
 	}
 	text = pp_arena_printf(arena, "%u of %u hcas by BDF, node GUID and firmware", n,
 			       facts->count[PP_HCA]);
-	return bare ? pp_arena_printf(arena, "%s; %u by BDF alone: no RDMA device", text, bare)
-		    : text;
+	if (bare)
+		text = pp_arena_printf(arena, "%s; %u by BDF alone: no RDMA device", text, bare);
+	if (software)
+		text = pp_arena_printf(arena, "%s; %u by node GUID: software", text, software);
+	return text;
 }
 
 /* The count of what should be there, so that an object that vanished is missed. */

@@ -609,6 +609,50 @@ static void test_memory(void **state)
 	machine_done(&m);
 }
 
+/* Bytes that rdma_rxe carried are no hardware's, and no simulation that somebody asked for. */
+static void test_memory_software(void **state)
+{
+	struct machine m;
+	struct pp_bench *b = made_bench();
+	struct pp_gates g;
+
+	(void)state;
+	machine_good(&m);
+	for (unsigned int i = 0; i < 2; i++) {
+		b->pairs[0].end[i].hca = "virtual/rxe0";
+		b->pairs[0].end[i].driver = "rdma_rxe";
+	}
+	memory_row(&m, b, &g);
+	assert_int_equal(g.row[PP_GATE_MEMORY].verdict, PP_UNKNOWN);
+	needs(g.row[PP_GATE_MEMORY].claim, "rdma_rxe is software in the kernel");
+	needs(g.row[PP_GATE_MEMORY].evidence, "rdma_rxe: 1 pair");
+	needs(g.row[PP_GATE_MEMORY].raise, "a run on hardware, with a peer");
+	pp_gates_done(&g);
+	machine_done(&m);
+}
+
+/* Of a device that is not there, or is software, no identity is told that it does not have. */
+static void test_identity_told(void **state)
+{
+	struct pp_findings found;
+	struct pp_gates g;
+	struct machine m;
+
+	(void)state;
+	machine_init(&m);
+	machine_set(&m, "0000:02:00.0 hca.rdma_device", "no");
+	machine_set(&m, "virtual/rxe0 hca.rdma_device", "yes");
+	machine_set(&m, "virtual/rxe0 hca.node_guid", "0000:0000:0000:0009");
+	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_IDENTITY, true, &g), 0);
+	needs(g.row[PP_GATE_IDENTITY].evidence,
+	      "0 of 2 hcas by BDF, node GUID and firmware; 1 by BDF alone: no RDMA device; 1 by "
+	      "node GUID: software");
+	pp_gates_done(&g);
+	pp_findings_done(&found);
+	machine_done(&m);
+}
+
 /* On a node without an hca the next step is no peer. */
 static void test_memory_without_hca(void **state)
 {
@@ -670,6 +714,8 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_memory_without_hca),
+		cmocka_unit_test(test_memory_software),
+		cmocka_unit_test(test_identity_told),
 		cmocka_unit_test(test_prerequisites_named),
 	};
 
