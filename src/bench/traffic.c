@@ -69,7 +69,7 @@ static uint64_t limit_of(const struct pp_run *r, const struct pp_flow *f)
 	return limit < f->all ? limit : f->all;
 }
 
-/* One chain of each queue pair: up to the next message that asks for a completion. */
+/* One chain of each queue pair, up to the next message that asks for a completion. */
 static int post_what_fits(struct pp_run *r, struct pp_error *err)
 {
 	int e = 0;
@@ -79,8 +79,12 @@ static int post_what_fits(struct pp_run *r, struct pp_error *err)
 		uint64_t left = limit_of(r, f) - f->posted;
 		unsigned int room = r->depth - (unsigned int)(f->posted - f->done);
 		unsigned int chain = r->period - ((unsigned int)f->posted & (r->period - 1));
-		unsigned int n = left < chain ? (unsigned int)left : chain;
+		unsigned int n;
 
+		/* Where each asks for its completion, as many as there is room for. */
+		if (r->period == 1)
+			chain = room < PP_CHAIN ? room : PP_CHAIN;
+		n = left < chain ? (unsigned int)left : chain;
 		if (n && n <= room)
 			e = pp_post(r, q, n, err);
 	}
