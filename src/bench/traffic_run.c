@@ -9,7 +9,7 @@
 
 #include "base/banned.h"
 
-enum { SIGNAL_BYTES = 64 << 10, SILENCE_BYTES = 64 << 20 };
+enum { LARGE_BYTES = 64 << 10, SILENCE_BYTES = 64 << 20 };
 
 static int check(const struct pp_traffic *t, struct pp_error *err)
 {
@@ -38,9 +38,9 @@ static int check(const struct pp_traffic *t, struct pp_error *err)
  */
 static unsigned int period_of(const struct pp_traffic *t, unsigned int depth)
 {
-	unsigned int period = PP_CHAIN;
+	unsigned int period = t->size < LARGE_BYTES ? PP_CHAIN : 1;
 
-	while (period > 1 && (period > depth / 4 || (uint64_t)period * t->size > SIGNAL_BYTES))
+	while (period > 1 && period > depth / 4)
 		period /= 2;
 	return period;
 }
