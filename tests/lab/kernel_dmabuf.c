@@ -17,19 +17,15 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 enum { ATTRIBUTES = 9, PAGE = 4096, NO_HANDLE = 0x7fffff, NO_METHOD = 0xff };
 
-struct request {
-	struct ib_uverbs_ioctl_hdr head;
-	struct ib_uverbs_attr attr[ATTRIBUTES];
-};
-
-static void add(struct request *r, unsigned int id, unsigned int len, uint64_t data)
+static void add(struct ib_uverbs_ioctl_hdr *r, unsigned int id, unsigned int len, uint64_t data)
 {
-	r->attr[r->head.num_attrs++] = (struct ib_uverbs_attr){
+	r->attrs[r->num_attrs++] = (struct ib_uverbs_attr){
 		.attr_id = (uint16_t)id,
 		.len = (uint16_t)len,
 		.flags = UVERBS_ATTR_F_MANDATORY,
@@ -41,21 +37,29 @@ static void add(struct request *r, unsigned int id, unsigned int len, uint64_t d
 static int ask(const struct ibv_context *context, uint32_t domain, unsigned int method)
 {
 	uint32_t lkey = 0, rkey = 0;
-	struct request r = {.head = {.object_id = UVERBS_OBJECT_MR,
-				     .method_id = (uint16_t)method,
-				     .driver_id = RDMA_DRIVER_RXE}};
+	size_t len =
+		sizeof(struct ib_uverbs_ioctl_hdr) + ATTRIBUTES * sizeof(struct ib_uverbs_attr);
+	struct ib_uverbs_ioctl_hdr *r = calloc(1, len);
+	int error;
 
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, 0);
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, 0, domain);
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_OFFSET, sizeof(uint64_t), 0);
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_LENGTH, sizeof(uint64_t), PAGE);
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_IOVA, sizeof(uint64_t), 0);
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_FD, sizeof(uint32_t), UINT32_MAX);
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, sizeof(uint32_t), IBV_ACCESS_LOCAL_WRITE);
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, sizeof(lkey), (uintptr_t)&lkey);
-	add(&r, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, sizeof(rkey), (uintptr_t)&rkey);
-	r.head.length = (uint16_t)sizeof(r);
-	return ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, &r) ? errno : 0;
+	if (!r)
+		return ENOMEM;
+	r->length = (uint16_t)len;
+	r->object_id = UVERBS_OBJECT_MR;
+	r->method_id = (uint16_t)method;
+	r->driver_id = RDMA_DRIVER_RXE;
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0, 0);
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, 0, domain);
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_OFFSET, sizeof(uint64_t), 0);
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_LENGTH, sizeof(uint64_t), PAGE);
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_IOVA, sizeof(uint64_t), 0);
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_FD, sizeof(uint32_t), UINT32_MAX);
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, sizeof(uint32_t), IBV_ACCESS_LOCAL_WRITE);
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, sizeof(lkey), (uintptr_t)&lkey);
+	add(r, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, sizeof(rkey), (uintptr_t)&rkey);
+	error = ioctl(context->cmd_fd, RDMA_VERBS_IOCTL, r) ? errno : 0;
+	free(r);
+	return error;
 }
 
 static struct ibv_context *open_by_name(const char *name)
