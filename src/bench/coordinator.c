@@ -62,6 +62,27 @@ void pp_climb_end(struct pp_climb *c, const char *why)
 		c->b->ended = pp_arena_str(c->b->arena, why);
 }
 
+static void lose(struct pp_climb *c, unsigned int node, const char *why)
+{
+	char text[640];
+
+	(void)snprintf(text, sizeof(text), "node %s was lost: %.500s",
+		       pp_party_node(c->party, node)->id, why);
+	pp_climb_end(c, text);
+}
+
+/* Also one that has no part in what runs now: what is left would not be whole. */
+static bool find_lost(struct pp_climb *c)
+{
+	unsigned int node;
+	char why[640];
+
+	if (!pp_party_lost(c->party, &node, why, sizeof(why)))
+		return false;
+	lose(c, node, why);
+	return true;
+}
+
 bool pp_climb_over(struct pp_climb *c)
 {
 	if (c->over)
@@ -70,6 +91,8 @@ bool pp_climb_over(struct pp_climb *c)
 		pp_climb_end(c, "interrupted");
 	else if (pp_clock_monotonic() > c->end)
 		pp_climb_end(c, "the time of the run is used up");
+	else
+		(void)find_lost(c);
 	return c->over;
 }
 
@@ -78,15 +101,15 @@ static void look_for(struct pp_climb *c, unsigned int node, const char *why)
 {
 	struct pp_channel *channel;
 	struct pp_error err = {0};
-	char text[640];
 
+	if (find_lost(c))
+		return;
 	if (!pp_party_agent(c->party, node, &channel, &err)) {
 		pp_channel_free(channel);
 		return;
 	}
-	(void)snprintf(text, sizeof(text), "node %s was lost: %s",
-		       pp_party_node(c->party, node)->id, why);
-	pp_climb_end(c, text);
+	if (!find_lost(c))
+		lose(c, node, why);
 }
 
 int pp_climb_do(struct pp_climb *c, struct pp_order *o, unsigned int n, pp_ns limit)

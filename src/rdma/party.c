@@ -166,6 +166,25 @@ void pp_party_fate(struct pp_party *p, unsigned int i, char *ret, size_t size)
 	m->fate[0] = '\0';
 }
 
+bool pp_party_lost(struct pp_party *p, unsigned int *ret_i, char *ret, size_t size)
+{
+	static const char node[] = "node ";
+
+	for (unsigned int i = 0; i < p->n; i++) {
+		struct pp_party_member *m = &p->member[i];
+
+		for (int n = 0; m->control && n < 1000 && pp_party_hear(m, 0, NULL); n++)
+			continue;
+		if (strncmp(m->fate, node, sizeof(node) - 1) != 0)
+			continue;
+		(void)snprintf(ret, size, "%s", m->fate);
+		pp_sanitize(ret, false);
+		*ret_i = i;
+		return true;
+	}
+	return false;
+}
+
 /* Until its connection ends; of what it says meanwhile only what stays behind matters. */
 static void wait_end(const struct pp_party *p, struct pp_party_member *m, pp_ns deadline)
 {

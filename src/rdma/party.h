@@ -80,6 +80,11 @@ int pp_party_record(struct pp_party *p, unsigned int i, char **ret, size_t *ret_
  * connection"; "" when nothing is known a second later. Each is told once.
  */
 void pp_party_fate(struct pp_party *p, unsigned int i, char *ret, size_t size);
+/*
+ * Is a node gone, whether or not it has an agent now? Does not wait. In @ret what it says of it, as
+ * above, each time it is asked.
+ */
+bool pp_party_lost(struct pp_party *p, unsigned int *ret_i, char *ret, size_t size);
 /* Ends all nodes and their agents, 6 s at the most; returns NULL. */
 struct pp_party *pp_party_free(struct pp_party *p);
 
