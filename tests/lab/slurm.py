@@ -3,7 +3,9 @@
 """Ranks that Slurm itself starts, on a cluster of this machine alone: they find each other, and are gone
 when Slurm ends them. The judges are Slurm (its variables, its host lists, its statuses) and /proc.
 
-usage: slurm.py LAB PARTY
+What the program itself makes of it, too: one document of one run, of which the other ranks say nothing.
+
+usage: slurm.py LAB PARTY PEERPATH
 """
 import json
 import os
@@ -18,7 +20,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../party"))
 from nodes import named
 
-LAB, PARTY = (os.path.abspath(path) for path in sys.argv[1:3])
+LAB, PARTY, PEERPATH = (os.path.abspath(path) for path in sys.argv[1:4])
 LIMIT = 60
 faults = 0
 
@@ -42,12 +44,12 @@ def party_of(text):
     return [node["id"] for node in json.loads(lines[0])["nodes"]] if len(lines) == 1 else None
 
 
-def nobody_left(what):
+def nobody_left(what, name="party"):
     end = time.monotonic() + LIMIT
-    while named("party") and time.monotonic() < end:
+    while named(name) and time.monotonic() < end:
         time.sleep(0.05)
-    expect(not named("party"), f"{what}: left {named('party')}")
-    for pid in named("party"):
+    expect(not named(name), f"{what}: left {named(name)}")
+    for pid in named(name):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -137,9 +139,45 @@ def host_lists():
     expect(compared > 20 and refused > 10, "too few lists were compared")
 
 
+PROVE = [PEERPATH, "prove", "--simulate", "-j", "--size", "4K", "--duration", "10ms", "--repeats", "2"]
+
+
+def proof(what, words, ids):
+    """srun labels each line with its task: only task 0 speaks."""
+    status, out, err = run("srun", "--label", *words)
+    lines = [line.split(": ", 1) for line in out.splitlines() if ": " in line]
+    expect(status == 0 and {line[0].strip() for line in lines} == {"0"}, f"{what}: {status} {out[-300:]} {err[-300:]}")
+    try:
+        d = json.loads("\n".join(line[1] for line in lines))
+    except json.JSONDecodeError as error:
+        expect(False, f"{what}: no document: {error}")
+        return {}
+    memory = d.get("memory", {})
+    expect(d.get("simulation") == "passed" and memory.get("whole"), f"{what}: {d.get('simulation')} {d.get('not_measured')}")
+    expect([n["id"] for n in memory.get("nodes", [])] == ids and len(memory.get("pairs", [])) == 1, f"{what}: nodes {memory.get('nodes')}")
+    cells = [c for p in memory.get("pairs", []) for c in p["cells"] if c["state"] == "run"]
+    expect(cells and all(c["checked_bytes"] > 0 and c["wrong_bytes"] == 0 for c in cells), f"{what}: cells")
+    nobody_left(what, "peerpath")
+    return d
+
+
+def proofs(host):
+    two = [host, f"{host}-2"]
+    proof("prove, one node", ["-N1", "-n2", *PROVE, "--no-bundle"], two)
+    proof("prove, two nodes", ["-N2", "--ntasks-per-node=1", *PROVE, "--no-bundle"], two)
+    d = proof("prove with a bundle", ["-N1", "-n2", *PROVE, "-o", "proof.tar.zst"], two)
+    expect(d.get("complete") is True and os.path.basename(d.get("bundle") or "") == "proof.tar.zst", f"bundle: {d.get('bundle')}")
+    status, _, err = run(PEERPATH, "bundle", "verify", "proof.tar.zst")
+    expect(status == 0, f"bundle verify: {status} {err}")
+    held = subprocess.run(["tar", "--zstd", "-tf", "proof.tar.zst"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    found = sorted(name.split("/")[-2] for name in held if name.endswith("/capture.tar.zst"))
+    expect(found == sorted(two), f"bundle: nodes {found}")
+
+
 def inside():
     os.chdir(os.environ["HOME"])
     host = os.uname().nodename.split(".")[0]
+    proofs(host)
     starts(host)
     ends()
     host_lists()

@@ -306,9 +306,9 @@ def part_refused(all_nodes):
 def running(three, *words):
     """A run of three nodes that moves memory."""
     others = [listen(n) for n in three[1:]]
-    before = sum(map(crossed, three))
+    before = {n.name: crossed(n) for n in three}
     first = three[0].start([PEERPATH, "bench", *(n.address for n in three[1:]), "--simulate", "-j", *LONG, *words], PEERPATH_TOKEN=TOKEN)
-    expect(until(lambda: sum(map(crossed, three)) - before > 4 << 20), "nothing crosses the bridge")
+    expect(until(lambda: sum(crossed(n) - before[n.name] for n in three) > 4 << 20), "nothing crosses the bridge")
     return first, others
 
 
@@ -342,6 +342,12 @@ def part_interrupted(all_nodes):
         expected = [(0, "")] * 2
         expected[number] = (130, "interrupted")
         cut_short("Ctrl-C on a node", began, first, others, f"n{number + 2}", 1, expected)
+
+    # While it has no part: n1 and n2 are measured, or n1 and n3.
+    first, others = running(three, "--pattern", "ring", "--duration", "500ms")
+    began = time.monotonic()
+    os.kill(others[1].pid, signal.SIGINT)
+    cut_short("Ctrl-C on a node that rests", began, first, others, "n3", 1, [(0, ""), (130, "interrupted")])
 
     # Before anything is measured: while nobody listens, and at any moment of the start.
     first = three[0].start([PEERPATH, "bench", three[1].address, "--simulate", "-j"], PEERPATH_TOKEN=TOKEN)
@@ -389,6 +395,49 @@ def part_died(all_nodes):
             status, out, err = finish(other)
             expect(status == 2 and len(said(err)) == 1 and "the coordinator was interrupted" in err or "has ended its connection" in err, f"{what}: node {status} {err}")
         tidy(what, began)
+
+
+def drop_data(node):
+    """A firewall that lets the control channel and TCP through, and drops RoCE: nobody is told."""
+    for words in (["add", "pref", "100", "lookup", "local"], ["del", "pref", "0"],
+                  ["add", "pref", "10", "iif", "eth0", "ipproto", "udp", "dport", "4791", "blackhole"]):
+        if node.run(["ip", "rule", *words]).returncode:
+            nodes.skip("no policy routing by ports")
+
+
+def part_firewall(all_nodes):
+    two = all_nodes[:2]
+    drop_data(two[1])
+    other = listen(two[1])
+    began = time.monotonic()
+    first = two[0].start([PEERPATH, "bench", two[1].address, "--simulate", "-j", *FEW], PEERPATH_TOKEN=TOKEN)
+    status, out, err = finish(first)
+    d = document(out, "firewall")
+    print(f"firewall: {status} {err} [{time.monotonic() - began:.1f} s]", flush=True)
+    expect(status == 1 and d.get("whole") and d.get("transfer", {}).get("simulation") == "failed", f"firewall: {status} {err}")
+    rungs = {r["rung"]: r for r in d["pairs"][0]["rungs"]}
+    expect(rungs["tcp"]["state"] == "run" and rungs["host"]["state"] == "failed", f"firewall: {rungs}")
+    expect(all(c["wrong_bytes"] == 0 for c in d["pairs"][0]["cells"]), "firewall: wrong bytes")
+    why = rungs["host"]["why"]
+    expect("did not answer" in why and "firewall (UDP 4791)" in why, f"firewall: {why}")
+    rows = [r for r in d["transfer"]["rows"] if r["verdict"] == "fail"]
+    expect(rows and all("fabric" in r["sentence"] and r["next"] for r in rows), f"firewall: {rows}")
+    status, out, err = finish(other)
+    expect(status == 0 and not out, f"firewall: node {status} {err}")
+    tidy("firewall", began)
+
+
+def part_vanished(all_nodes):
+    three = all_nodes[:3]
+    for number in (0, 1):
+        what = f"the host n{number + 2} vanishes"
+        first, others = running(three, "--pattern", "incast")
+        began = time.monotonic()
+        three[number + 1].cut()
+        got = [(0, "")] * 2
+        got[number] = (2, "does not answer")
+        cut_short(what, began, first, others, f"n{number + 2}", 1, got)
+        nodes.ip("link", "set", three[number + 1].outer, "master", "br0")
 
 
 def main():
