@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,9 @@ static const char *const handed[] = {"token-file", "port",     "device",  "gpu",
 
 /* The descriptor that takes the reason. */
 static const char WHY[] = "PEERPATH_BENCH_WHY";
+
+/* Where nodes' bundles are kept until they are in prove's own. */
+static const char PLACE[] = "/tmp/peerpath-nodes.";
 
 /* What the parent reads: the document, and the reason why there is none. */
 struct pipes {
@@ -184,7 +188,7 @@ static void take(struct pp_buf *text, struct pp_bench_child *c)
 
 static int make_place(const struct pp_args *args, struct pp_bench_child *c)
 {
-	(void)snprintf(c->kept, sizeof(c->kept), "/tmp/peerpath-nodes.XXXXXX");
+	(void)snprintf(c->kept, sizeof(c->kept), "%sXXXXXX", PLACE);
 	if (mkdtemp(c->kept))
 		return 0;
 	c->kept[0] = '\0';
@@ -221,13 +225,33 @@ int pp_bench_child_run(const struct pp_args *args, bool keep, struct pp_bench_ch
 	return 0;
 }
 
-void pp_bench_child_tell(const char *why)
+/* -1: nobody has started us for gate 2. */
+static int why_fd(void)
 {
 	const char *number = secure_getenv(WHY);
 	uint64_t fd;
 
-	if (number && !pp_parse_u64(number, STDERR_FILENO + 1, INT_MAX, &fd))
-		(void)!write((int)fd, why, strlen(why));
+	return number && !pp_parse_u64(number, STDERR_FILENO + 1, INT_MAX, &fd) ? (int)fd : -1;
+}
+
+void pp_bench_child_tell(const char *why)
+{
+	int fd = why_fd();
+
+	if (fd >= 0)
+		(void)!write(fd, why, strlen(why));
+}
+
+void pp_bench_child_leave(const struct pp_args *args)
+{
+	const char *kept = pp_args_get(args, "keep");
+	struct pollfd p = {.fd = why_fd()};
+
+	/* An error: nobody reads any more. Only what was made so is removed. */
+	if (p.fd < 0 || !kept || strncmp(kept, PLACE, sizeof(PLACE) - 1) != 0)
+		return;
+	if (poll(&p, 1, 0) == 1 && (p.revents & POLLERR))
+		(void)pp_tree_remove(AT_FDCWD, kept);
 }
 
 void pp_bench_child_done(struct pp_bench_child *c)

@@ -211,8 +211,14 @@ static int keep_record(const struct pp_args *args, struct pp_party *party, unsig
 	struct pp_error err = {0};
 	char path[PATH_MAX];
 	size_t len = 0;
-	int r = pp_party_record(party, i, &bytes, &len, &err);
+	unsigned int lost;
+	int r;
 
+	/* Who is gone is not called again: a host that does not answer would take its time. */
+	if (pp_party_lost(party, &lost, err.text, sizeof(err.text)) && lost == i)
+		r = -ECONNRESET;
+	else
+		r = pp_party_record(party, i, &bytes, &len, &err);
 	(void)snprintf(path, sizeof(path), "%s/%s.tar.zst", pp_args_get(args, "keep"), id);
 	pp_buf_add(&content, bytes, len);
 	if (!r)
@@ -360,6 +366,7 @@ int pp_cmd_bench(const struct pp_args *args)
 		code = is_rank(&r) || pp_args_has(args, "listen") ? serve(&r) : coordinate(&r);
 	pp_policy_free(r.policy);
 	pp_arena_done(&r.arena);
+	pp_bench_child_leave(args);
 	pp_simulation_leave();
 	return code;
 }
