@@ -397,6 +397,77 @@ def part_died(all_nodes):
         tidy(what, began)
 
 
+def gathering(_, program):
+    """A node makes its part of the bundle; False when that was over before it was seen."""
+    while program.poll() is None:
+        if any("record" in name for name in left()):
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def moving(node, _):
+    """Its memory crosses the bridge."""
+    before = crossed(node)
+    return until(lambda: crossed(node) - before > 4 << 20)
+
+
+def proving(two, ready):
+    """A run of prove, as far as @ready says."""
+    words = [] if ready is gathering else ["--duration", "2s"]
+    for _ in range(8):
+        other = listen(two[1])
+        first = two[0].start([PEERPATH, *PROVE, "--peer", two[1].address, "-o", "/tmp/z.tar.zst", "--force", *words], PEERPATH_TOKEN=TOKEN)
+        if ready(two[0], first):
+            break
+        finish(first)
+        finish(other)
+    else:
+        expect(False, f"{ready.__name__}: never met")
+    pathlib.Path("/tmp/z.tar.zst").unlink(missing_ok=True)
+    return first, other
+
+
+def part_prove_cut(all_nodes):
+    """prove that ends early: in its traffic, and while bundles are gathered."""
+    two = all_nodes[:2]
+    for what, ready, stop, status, of_other in (
+            ("Ctrl-C on prove in its traffic", moving, None, 130, 2),
+            ("Ctrl-C on prove while bundles are gathered", gathering, None, 130, 2),
+            ("prove killed while bundles are gathered", gathering, signal.SIGKILL, -9, 2)):
+        first, other = proving(two, ready)
+        began = time.monotonic()
+        if stop:
+            os.kill(first.pid, stop)
+        else:
+            os.killpg(first.pid, signal.SIGINT)
+        got, out, err = finish(first)
+        expect(got == status and not out and len(said(err)) <= 1, f"{what}: {got} {err} {out[:200]}")
+        expect(not os.path.exists("/tmp/z.tar.zst"), f"{what}: a bundle is left")
+        got, out, err = finish(other)
+        print(f"{what}: {got} {said(err)}", flush=True)
+        expect(got == of_other and not out, f"{what}: node {got} {err}")
+        tidy(what, began)
+
+    # The node dies: what was measured is in the bundle all the same, with this node's own part.
+    for what, ready in (("a node dies in prove's traffic", moving),
+                        ("a node dies while bundles are gathered", gathering)):
+        first, other = proving(two, ready)
+        began = time.monotonic()
+        os.kill(other.pid, signal.SIGKILL)
+        finish(other)
+        got, out, err = finish(first)
+        d = document(out, what)
+        print(f"{what}: {got} {said(err)} {d.get('simulation')} {d.get('memory', {}).get('ended')}", flush=True)
+        expect(got == (0 if "gathered" in what else 1), f"{what}: {got} {err}")
+        expect(d.get("bundle") == "/tmp/z.tar.zst" and run("bundle", "verify", "/tmp/z.tar.zst")[0] == 0, f"{what}: bundle")
+        held = subprocess.run(["tar", "--zstd", "-tf", "/tmp/z.tar.zst"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        expect("bench.json" in held and "nodes/n1/capture.tar.zst" in held, f"{what}: {held[-300:]}")
+        expect("nodes/n2/" in held or len(said(err)) == 1 and "no bundle of node n2" in err, f"{what}: {err}")
+        tidy(what, began)
+        os.unlink("/tmp/z.tar.zst")
+
+
 def drop_data(node):
     """A firewall that lets the control channel and TCP through, and drops RoCE: nobody is told."""
     for words in (["add", "pref", "100", "lookup", "local"], ["del", "pref", "0"],
