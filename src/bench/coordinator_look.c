@@ -204,9 +204,11 @@ static int check_ends(struct pp_climb *c, struct pp_error *err)
 		if (!ends_of(c, i))
 			return pp_error_set(err, -ENODEV, "node %s: %s", node->id,
 					    why ? why : "no RDMA device");
-		for (size_t e = 0; e < ends_of(c, i) && !c->o->busy_ok; e++) {
+		for (size_t e = 0; e < ends_of(c, i); e++) {
 			busy = pp_climb_text(c, end_at(c, i, e), "busy");
-			if (busy)
+			if (busy && !node->busy)
+				node->busy = busy;
+			if (busy && !c->o->busy_ok)
 				return pp_error_set(err, -EBUSY,
 						    "node %s is in use: %s (--busy-ok measures "
 						    "all the same)",

@@ -47,6 +47,7 @@ enum pp_bench_state {
 struct pp_bench_node {
 	const char *id, *host, *address, *version;
 	const char *fingerprint, *topology; /* NULL: unknown */
+	const char *busy; /* who used its hca or GPU meanwhile, as --busy-ok lets; NULL nobody */
 	bool simulated;
 	double arrival_skew; /* us: median of how much later than the first it was ready; NaN */
 };

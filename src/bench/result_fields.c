@@ -83,6 +83,7 @@ static const struct pp_result_field node_fields[] = {
 	PLAIN(pp_bench_node, "peerpath", STR, version),
 	PLAIN(pp_bench_node, "software_fingerprint", STR, fingerprint),
 	PLAIN(pp_bench_node, "topology_class", STR, topology),
+	PLAIN(pp_bench_node, "busy", STR, busy),
 	PLAIN(pp_bench_node, "simulated", BOOL, simulated),
 	PLAIN(pp_bench_node, "arrival_skew_us", DOUBLE_OR, arrival_skew),
 };

@@ -311,6 +311,9 @@ static void overall(struct pp_out *o, const struct pp_bench *b, const struct pp_
 		pp_out_str(o, NULL, "gain",
 			   "of the transfer alone; whether the application gains is gate 4");
 	straggler(o, b);
+	for (unsigned int i = 0; i < b->n_nodes; i++)
+		if (b->nodes[i].busy)
+			pp_out_str(o, NULL, "in use", b->nodes[i].busy);
 	if (b->second)
 		pp_out_str(o, NULL, "second witness", b->second);
 	if (t->next)

@@ -73,7 +73,8 @@ static void say_failure(struct pp_transfer_case *c, enum pp_rung rung, const str
 			   : rung == PP_RUNG_HOST ? NEXT_FABRIC
 						  : NEXT_AGAIN;
 	const char *cause = pp_transfer_cause(c, rung, f, &next), *text = pp_failure_text(c, f);
-	bool why = f->why && !*text;
+	/* Of a verb the reason is its errno in other words; of CUDA it may be all that tells. */
+	bool why = f->why && (!*text || !strstr(f->why, pp_errno_name(f->error)));
 
 	pp_remark(c, rung, counts(rung) ? PP_FAIL : PP_UNKNOWN, PP_REMARK_SOUND, next,
 		  "%s at %s%s%s%s%s%s%s%s%s", what, pp_end_name(c, f->end), f->call ? ": " : "",

@@ -160,10 +160,10 @@ static inline struct pp_bench *made_bench(void)
 	b->repeats = MADE_REPEATS;
 	b->n_nodes = 2;
 	b->nodes = pp_arena_array(b->arena, 2, sizeof(*b->nodes));
-	b->nodes[0] =
-		(struct pp_bench_node){"a", "node-a", "10.0.0.1", "1.0", "f1", "t1", false, 0};
-	b->nodes[1] =
-		(struct pp_bench_node){"b", "node-b", "10.0.0.2", "1.0", "f1", "t1", false, 31.5};
+	b->nodes[0] = (struct pp_bench_node){"a",  "node-a", "10.0.0.1", "1.0", "f1",
+					     "t1", NULL,     false,	 0};
+	b->nodes[1] = (struct pp_bench_node){"b",  "node-b", "10.0.0.2", "1.0", "f1",
+					     "t1", NULL,     false,	 31.5};
 	b->n_pairs = 1;
 	b->pairs = pp_arena_array(b->arena, 1, sizeof(*b->pairs));
 	pair = &b->pairs[0];

@@ -253,6 +253,7 @@ static void nothing_to_begin_with(void **state)
 	assert_int_equal(run(NO_LOOK, &o, &b, &err), -EIO);
 	o.busy_ok = true;
 	assert_int_equal(run(BUSY, &o, &b, &err), 0);
+	assert_string_equal(b->nodes[0].busy, "process 7 has uverbs0 open");
 	pp_bench_free(b);
 	o.n_sizes = 0;
 	assert_int_equal(run(SOUND, &o, &b, &err), -EINVAL);

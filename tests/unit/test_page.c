@@ -49,8 +49,8 @@ static void hostile(struct pp_bench *b)
 
 	b->version = b->ended = b->second = p->name = evil;
 	for (unsigned int i = 0; i < 2; i++) {
-		b->nodes[i] =
-			(struct pp_bench_node){evil, evil, evil, evil, evil, evil, false, NAN};
+		b->nodes[i] = (struct pp_bench_node){evil, evil, evil,	evil, evil,
+						     evil, evil, false, NAN};
 		p->end[i].device = p->end[i].hca = p->end[i].gid = p->end[i].gid_type = evil;
 		p->end[i].netdev = p->end[i].gpu = p->end[i].gpu_name = p->end[i].route = evil;
 		p->end[i].distance = p->end[i].cpus = evil;
