@@ -49,7 +49,7 @@ int soft_mr_make_cuda(const struct soft_mr_request *q, struct soft_mr_object *mr
 	int64_t size;
 	int rc;
 
-	if (q->fd < 0 || !soft_cuda_driver() || can_be_mapped(q->fd))
+	if (q->fd < 0 || can_be_mapped(q->fd) || !soft_cuda_driver())
 		return -ENODEV;
 	size = soft_mr_descriptor_size(q->fd);
 	if (size < 0)

@@ -18,6 +18,14 @@
 
 enum { PAGE = 4096, MINCORE_PAGES = 16384 };
 
+/*
+ * Memory of a GPU is not to be had, as the kernel says too where no driver of the GPU's lends it
+ * (nvidia-peermem). In the list it is a hole, without rights, or the GPU's device; CUDA is asked
+ * about the last only: looking for its library takes the loader's locks, in which the child of a
+ * fork can be caught.
+ */
+static const char GPU_DEVICE[] = " /dev/nvidia";
+
 /* Hexadecimal digits from @p on; @ret_end at what follows. */
 static uint64_t take_hex(const char *p, const char **ret_end)
 {
@@ -47,6 +55,8 @@ static int take_mapping(const char *line, uint64_t *at, bool writable)
 	if (to <= *at)
 		return 0;
 	if (from > *at || p[0] != ' ' || p[1] != 'r' || (writable && p[2] != 'w'))
+		return -EFAULT;
+	if (strstr(p, GPU_DEVICE) && soft_cuda_is_device(*at))
 		return -EFAULT;
 	*at = to;
 	return 0;
@@ -105,10 +115,6 @@ int soft_mr_range_check(uint64_t addr, uint64_t len, bool writable)
 
 	if (__builtin_add_overflow(addr, len, &end))
 		return -EINVAL;
-	/* A GPU's is in the list, as a device's mapping, and not to be had: the kernel says so too,
-	 * where no driver of the GPU's lends it (nvidia-peermem). */
-	if (soft_cuda_is_device(addr) || (len && soft_cuda_is_device(end - 1)))
-		return -EFAULT;
 	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? check_core(addr, end) : check_list(fd, addr, end, writable);
 }
