@@ -28,6 +28,7 @@ LIMIT = 120  # seconds after which a thing that should have happened has not; no
 SHORT = ["--size", "4K,64K", "--duration", "10ms", "--repeats", "2", "--iters", "20"]
 FEW = [*SHORT, "--rungs", "tcp,host,dmabuf", "--measure", "bandwidth"]
 LONG = ["--size", "64K", "--duration", "2s", "--repeats", "6", "--rungs", "host", "--measure", "bandwidth"]
+SANITIZED = bool(os.environ.get("PEERPATH_SANITIZED"))  # no made /sys there: nobody knows a device's interface
 WIRE = {"PEERPATH_SOFT": "name=wire0,netdev=eth0,same-host=no"}
 faults = 0
 
@@ -120,7 +121,8 @@ def right(d, all_nodes, what, pattern="pairs", before=None):
     for pair, (sender, _) in zip(d.get("pairs", []), met):
         for end in pair["ends"]:
             gid = f"::ffff:{all_nodes[end['node']].address}"
-            expect(end["netdev"] == "eth0" and end["gid"] == gid, f"{what}: end {end['netdev']} {end['gid']}")
+            netdev = None if SANITIZED else "eth0"
+            expect(end["netdev"] == netdev and end["gid"] == gid, f"{what}: end {end['netdev']} {end['gid']}")
         skipped = {r["rung"] for r in pair["rungs"] if r["state"] == "skipped"}
         for cell in pair["cells"]:
             name = f"{what}: {pair['name']} {cell['rung']} {cell['measure']} {cell['size_bytes']}"
