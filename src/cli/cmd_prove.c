@@ -79,8 +79,9 @@ struct prove {
 	struct pp_prove_memory memory;
 	struct pp_launch launch;
 	enum pp_gate through;
-	bool keep, simulate,
-		moves; /* keep: a bundle; moves: gate 2 has somebody to move memory to */
+	bool keep; /* a bundle */
+	bool simulate;
+	bool moves;    /* gate 2 is asked for, and has somebody to move memory to */
 	bool measured; /* gate 2 was reached */
 };
 
@@ -89,13 +90,16 @@ static const struct pp_transfer *transfer_of(const struct prove *v)
 	return v->memory.child.bench ? &v->memory.transfer : NULL;
 }
 
-/* What no longer holds that held before counts as much as what never did. */
+/*
+ * What no longer holds that held before counts as much as what never did; what was to be compared
+ * and was not is unknown.
+ */
 static enum pp_verdict overall(const struct prove *v)
 {
-	bool compared = v->memory.before && v->memory.child.bench;
+	const struct pp_prove_memory *m = &v->memory;
+	enum pp_verdict repeat = m->child.bench ? m->repeat.verdict : PP_UNKNOWN;
 
-	return compared ? pp_verdict_worst(v->p.gates.verdict, v->memory.repeat.verdict)
-			: v->p.gates.verdict;
+	return m->before ? pp_verdict_worst(v->p.gates.verdict, repeat) : v->p.gates.verdict;
 }
 
 static const char *simulation_word(const struct prove *v)
@@ -109,7 +113,6 @@ static void emit(const struct prove *v, struct pp_out *o)
 {
 	const struct pp_session *s = &v->s;
 	const struct pp_proof *p = &v->p;
-
 	bool replayed = pp_source_mode(s->src) == PP_SOURCE_REPLAY;
 	pp_ns seen = s->node->started;
 	char when[32];
@@ -237,6 +240,19 @@ static int finish(struct prove *v)
 	return code ? code : exit_of(v);
 }
 
+/* Who names a peer and ends before gate 2 would take a verdict without it for one with it. */
+static int check_through(const struct prove *v, const struct pp_args *args)
+{
+	static const char *const of_memory[] = {"peer", "simulate", "after-reboot"};
+
+	for (size_t i = 0; v->through < PP_GATE_MEMORY && i < PP_ARRAY_LEN(of_memory); i++)
+		if (pp_args_has(args, of_memory[i]))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "--%s is for gate 2, which --through %s does not reach",
+					   of_memory[i], pp_gate_name(v->through));
+	return 0;
+}
+
 /* Options that go with gate 2 alone would say nothing without it. */
 static int check_memory_options(const struct prove *v, const struct pp_args *args)
 {
@@ -275,7 +291,9 @@ static int read_options(const struct pp_args *args, struct prove *v)
 				   "--through does not take '%s': identity, prerequisites, memory, "
 				   "library, application, or 0 to 4",
 				   gate);
-	return check_memory_options(v, args);
+	/* Ranks of a job that does not go so far are nodes by themselves. */
+	v->moves = v->moves && v->through >= PP_GATE_MEMORY;
+	return gate && check_through(v, args) ? PP_EXIT_USAGE : check_memory_options(v, args);
 }
 
 /* Any rank but the first is the other end of gate 2, and has nothing to print. */
@@ -309,10 +327,9 @@ static int collect(const struct pp_args *args, struct prove *v)
  */
 static int judge(struct prove *v)
 {
-	bool asked = v->moves && v->through >= PP_GATE_MEMORY;
 	int code = pp_proof_judge(&v->s, v->through, &v->p);
 
-	v->measured = asked && (v->simulate || !v->p.gates.stopped);
+	v->measured = v->moves && (v->simulate || !v->p.gates.stopped);
 	if (code || !v->measured)
 		return code;
 	code = pp_prove_memory_run(&v->s, pp_policy_margins(v->p.policy), v->keep, &v->memory);

@@ -63,6 +63,8 @@ def options():
     expect(["prove", "--no-bundle", "--size", "1M"], 64, "--size goes with --peer or --simulate")
     expect(["prove", "--no-bundle", "--simulate", "--root", "/"], 64, "on a live node only")
     expect(["prove", "--no-bundle", "--simulate", "--after-reboot", "/nowhere"], 65, "/nowhere")
+    for option in (["--peer", "localhost"], ["--simulate"], ["--after-reboot", "x", "--peer", "localhost"]):
+        expect(["prove", "--no-bundle", *option, "--through", "1"], 64, "--through prerequisites does not reach")
     many = run("identity", "-" + "j" * 5000)[0]
     if many.returncode != 0:
         FAULTS.append(f"5000 letters in a word: exit {many.returncode}")
