@@ -10,11 +10,12 @@ import sys
 
 # What each layer may include besides itself.
 BELOW = {
-    "cli": {"soft", "bundle", "judge", "bench", "nccl", "mem", "rdma", "node", "base"},
-    "bundle": {"judge", "bench", "nccl", "mem", "rdma", "node", "base"},
-    "judge": {"bench", "nccl", "mem", "rdma", "node", "base"},
-    "bench": {"mem", "rdma", "node", "base"},
+    "cli": {"soft", "bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
+    "bundle": {"judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
+    "judge": {"bench", "nccl", "trace", "mem", "rdma", "node", "base"},
+    "bench": {"trace", "mem", "rdma", "node", "base"},
     "nccl": {"node", "base"},
+    "trace": {"mem", "rdma", "node", "base"},
     "mem": {"rdma", "node", "base"},
     "rdma": {"node", "base"},
     "node": {"base"},

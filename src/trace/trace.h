@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look at every memory region now: collects, joins, judges. What `peerpath trace`, `bench`,
+ * `prove` and `nccl run` call.
+ *
+ * Read-only but for B (`probes`), which puts one kprobe into the kernel for the length of one dump.
+ */
+#ifndef PP_TRACE_TRACE_H
+#define PP_TRACE_TRACE_H
+
+#include "trace/prober.h"
+#include "trace/verdict.h"
+
+struct pp_trace_options {
+	bool probes;		  /* B, where it can be had */
+	pid_t pid;		  /* 0 all */
+	struct pp_prober *prober; /* already running (events of A so far); borrowed; NULL none */
+	const struct pp_trace_hca *hca;
+	size_t n_hcas;
+};
+
+struct pp_trace {
+	struct pp_resources resources;
+	struct pp_processes processes;
+	struct pp_buffers buffers;
+	struct pp_peermem peermem;
+	struct pp_events events;
+	struct pp_trace_table table;
+};
+
+/* -ENOMEM only: what cannot be seen is in the table's surfaces. A replay asks nothing live. */
+int pp_trace_look(struct pp_source *s, const struct pp_trace_options *options,
+		  struct pp_trace *ret);
+void pp_trace_done(struct pp_trace *t);
+
+#endif
