@@ -90,13 +90,19 @@ void pp_out_heading(struct pp_out *o, const char *title)
 		return;
 	if (o->buf.len)
 		pp_buf_char(&o->buf, '\n');
-	pp_buf_printf(&o->buf, "%s\n", title);
+	pp_out_plain(o, title, strlen(title));
+	pp_buf_char(&o->buf, '\n');
 }
 
 void pp_out_raw(struct pp_out *o, const char *text)
 {
-	if (!o->is_json)
-		pp_buf_str(&o->buf, text);
+	size_t at = o->buf.len;
+
+	if (o->is_json)
+		return;
+	pp_buf_str(&o->buf, text);
+	if (*text && !o->buf.failed)
+		pp_sanitize(o->buf.data + at, true);
 }
 
 size_t pp_out_columns_of(const char *text, size_t n)
@@ -184,7 +190,8 @@ static void label(struct pp_out *o, const char *text)
 {
 	size_t w = pp_out_columns_of(text, strlen(text));
 
-	pp_buf_printf(&o->buf, "  %s", text);
+	pp_out_spaces(o, 2);
+	pp_out_plain(o, text, strlen(text));
 	pp_out_spaces(o, w < LABEL_WIDTH ? LABEL_WIDTH - w : 1);
 }
 

@@ -213,14 +213,20 @@ static void test_out_terminal(void **state)
 	struct pp_out *o = pp_out_new(false, f, 48, false);
 
 	(void)state;
+	pp_out_heading(o, "NIC \x1b[31m of \xc2\x9bhere");
+	pp_out_str(o, "name", "na\x07me", "v");
 	pp_out_str(o, "s", "s",
 		   "\x1b[31m\xc2\x9b"
 		   "2J \xc3\xa4");
 	pp_out_table(o, "rows", columns, 1);
 	pp_out_cell(o, "a\x7f\tb");
 	pp_out_table_end(o);
+	pp_out_raw(o, "a\tb\x1b]0;x\n");
 	assert_int_equal(pp_out_finish(o), 0);
-	assert_string_equal(text, "  s                     ?[31m??2J \xc3\xa4\nA\na??b\n");
+	assert_string_equal(text, "NIC ?[31m of ??here\n"
+				  "  na?me                 v\n"
+				  "  s                     ?[31m??2J \xc3\xa4\nA\na??b\n"
+				  "a\tb?]0;x\n");
 	pp_out_free(o);
 	(void)fclose(f);
 	free(text);
