@@ -29,9 +29,6 @@ static const char *const handed[] = {"token-file", "port",     "device",  "gpu",
 /* The descriptor that takes the reason. */
 static const char WHY[] = "PEERPATH_BENCH_WHY";
 
-/* Where nodes' bundles are kept until they are in prove's own. */
-static const char PLACE[] = "/tmp/peerpath-nodes.";
-
 /* What the parent reads: the document, and the reason why there is none. */
 struct pipes {
 	int out[2], why[2];
@@ -61,9 +58,9 @@ static void command(const struct pp_args *args, char *self, struct pp_bench_chil
 	add(w, "--negative");
 	if (simulate)
 		add(w, "--simulate");
-	if (c->kept[0]) {
+	if (c->kept.path[0]) {
 		add(w, "--keep");
-		add(w, c->kept);
+		add(w, c->kept.path);
 	}
 	for (size_t i = 0; i < PP_ARRAY_LEN(handed); i++) {
 		const char *value = pp_args_get(args, handed[i]);
@@ -188,11 +185,11 @@ static void take(struct pp_buf *text, struct pp_bench_child *c)
 
 static int make_place(const struct pp_args *args, struct pp_bench_child *c)
 {
-	(void)snprintf(c->kept, sizeof(c->kept), "%sXXXXXX", PLACE);
-	if (mkdtemp(c->kept))
-		return 0;
-	c->kept[0] = '\0';
-	return pp_complain(args, PP_EXIT_INTERNAL, "/tmp: %s", strerror(errno));
+	struct pp_error err = {0};
+
+	return pp_place_make(PP_PLACE_NODES, &c->kept, &err)
+		       ? pp_complain(args, PP_EXIT_INTERNAL, "%s", err.text)
+		       : 0;
 }
 
 int pp_bench_child_run(const struct pp_args *args, bool keep, struct pp_bench_child *ret)
@@ -248,7 +245,7 @@ void pp_bench_child_leave(const struct pp_args *args)
 	struct pollfd p = {.fd = why_fd()};
 
 	/* An error: nobody reads any more. Only what was made so is removed. */
-	if (p.fd < 0 || !kept || strncmp(kept, PLACE, sizeof(PLACE) - 1) != 0)
+	if (p.fd < 0 || !kept || !pp_place_is(PP_PLACE_NODES, kept))
 		return;
 	if (poll(&p, 1, 0) == 1 && (p.revents & POLLERR))
 		(void)pp_tree_remove(AT_FDCWD, kept);
@@ -258,7 +255,6 @@ void pp_bench_child_done(struct pp_bench_child *c)
 {
 	pp_bench_free(c->bench);
 	free(c->document);
-	if (c->kept[0])
-		(void)pp_tree_remove(AT_FDCWD, c->kept);
+	pp_place_done(&c->kept);
 	*c = (struct pp_bench_child){0};
 }

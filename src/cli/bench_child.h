@@ -8,14 +8,15 @@
 #define PP_CLI_BENCH_CHILD_H
 
 #include "bench/result.h"
+#include "cli/place.h"
 #include "cli/verb.h"
 
 struct pp_bench_child {
 	struct pp_bench *bench; /* NULL: there was no run; @why says so */
 	char *document;		/* owned: its JSON as it was written */
 	char why[640];
-	char kept[64]; /* directory of the nodes' bundles; "" none */
-	int status;    /* exit status */
+	struct pp_place kept; /* of the nodes' bundles; "" none */
+	int status;	      /* exit status */
 };
 
 /*

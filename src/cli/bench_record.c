@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "bundle/tree.h"
+#include "cli/place.h"
 #include "cli/simulation.h"
 #include "cli/ward.h"
 #include "base/banned.h"
@@ -80,17 +80,20 @@ static int read_file(const char *file, char **ret, size_t *ret_len)
 
 int pp_bench_record(char **ret, size_t *ret_len, const void *arg)
 {
-	char place[] = "/tmp/peerpath-record.XXXXXX", file[64];
+	struct pp_error err = {0};
+	struct pp_place place;
+	char file[PATH_MAX];
 	int r;
 
 	(void)arg;
 	/* When the node's process is killed the archive is still removed. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (!mkdtemp(place))
-		return -errno;
-	(void)snprintf(file, sizeof(file), "%s/node.tar.zst", place);
+	r = pp_place_make(PP_PLACE_RECORD, &place, &err);
+	if (r)
+		return r;
+	(void)snprintf(file, sizeof(file), "%s/node.tar.zst", place.path);
 	r = run_capture(file);
 	r = r ? r : read_file(file, ret, ret_len);
-	(void)pp_tree_remove(AT_FDCWD, place);
+	pp_place_done(&place);
 	return r;
 }

@@ -16,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/near.h"
 #include "cli/interrupt.h"
+#include "cli/place.h"
 #include "cli/session.h"
 #include "cli/soft_fault.h"
 #include "cli/soft_preload.h"
@@ -131,6 +132,7 @@ static int run(const struct pp_args *args)
 	char **argv;
 	int r;
 
+	pp_place_sweep();
 	r = find_library(dir, sizeof(dir));
 	if (r)
 		return pp_complain(

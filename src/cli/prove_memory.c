@@ -82,12 +82,13 @@ static int is_archive(const struct dirent *e)
 static void take_files(struct pp_prove_memory *m)
 {
 	struct dirent **list = NULL;
-	int n = m->child.kept[0] ? scandir(m->child.kept, &list, is_archive, alphasort) : 0;
+	int n = m->child.kept.path[0] ? scandir(m->child.kept.path, &list, is_archive, alphasort)
+				      : 0;
 
 	add_file(m, "bench.json", m->child.document,
 		 m->child.document ? strlen(m->child.document) : 0);
 	for (int i = 0; i < n; i++) {
-		add_capture(m, m->child.kept, list[i]->d_name);
+		add_capture(m, m->child.kept.path, list[i]->d_name);
 		free(list[i]);
 	}
 	free(list);

@@ -13,12 +13,13 @@
 
 #include "bundle/tree.h"
 #include "cli/interrupt.h"
+#include "cli/place.h"
 #include "cli/session.h"
 #include "cli/ward.h"
 #include "base/banned.h"
 
 /* Where the made /sys is; and what the loader's variables were before. */
-static const char PLACE[] = "PEERPATH_SIMULATION", MADE[] = "/peerpath-simulation.";
+static const char PLACE[] = "PEERPATH_SIMULATION";
 static const struct {
 	const char *name, *kept;
 } kept[] = {
@@ -100,22 +101,23 @@ static int run(const struct pp_args *args, char **argv)
 
 int pp_simulation_enter(const struct pp_args *args)
 {
-	const char *tmp = secure_getenv("TMPDIR");
-	char place[PATH_MAX], sysfs[PATH_MAX + 8], self[PATH_MAX];
+	char sysfs[PATH_MAX], self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	struct pp_error err = {0};
+	struct pp_place place;
 	char **argv;
 	int code;
 
 	self[n < 0 ? 0 : n] = '\0';
-	(void)snprintf(place, sizeof(place), "%s%sXXXXXX", tmp && *tmp ? tmp : "/tmp", MADE);
-	if (!mkdtemp(place))
-		return pp_complain(args, PP_EXIT_INTERNAL, "%s: %s", place, strerror(errno));
-	(void)snprintf(sysfs, sizeof(sysfs), "%s/sysfs", place);
+	if (pp_place_make(PP_PLACE_SIMULATION, &place, &err))
+		return pp_complain(args, PP_EXIT_INTERNAL, "%s", err.text);
+	(void)snprintf(sysfs, sizeof(sysfs), "%s/sysfs", place.path);
 	argv = command(self, sysfs, pp_args_raw(args));
-	code = !argv || keep_variables(place) ? pp_complain(args, PP_EXIT_INTERNAL, "no memory")
-					      : run(args, argv);
+	code = !argv || keep_variables(place.path)
+		       ? pp_complain(args, PP_EXIT_INTERNAL, "no memory")
+		       : run(args, argv);
 	free(argv);
-	(void)pp_tree_remove(AT_FDCWD, place);
+	pp_place_done(&place);
 	return code;
 }
 
@@ -131,7 +133,7 @@ void pp_simulation_leave(void)
 	const char *place = secure_getenv(PLACE);
 	char path[PATH_MAX];
 
-	if (!place || !strstr(place, MADE))
+	if (!place || !pp_place_is(PP_PLACE_SIMULATION, place))
 		return;
 	(void)snprintf(path, sizeof(path), "%s/sysfs/peerpath-soft-sysfs", place);
 	if (access(path, F_OK))
