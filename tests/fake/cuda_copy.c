@@ -8,9 +8,12 @@
  * alone: what it sees is appended to the file PP_FAKE_CUDA_LOG, a line each:
  *
  *	copy <pid> to-device|to-host <bytes>      wrong <pid> <what>
+ *	pin <pid> all|read-only <bytes>           unpin <pid>
  *
  * PP_FAKE_CUDA_DELAY_US: how long a copy takes at most (default 200). PP_FAKE_CUDA: fail-context;
- * fail-copy: every tenth copy of a process fails; hang: no copy of more than 1 MiB is ever done.
+ * fail-copy: every tenth copy of a process fails;
+ * no-read-only: memory cannot be page-locked for reading only; hang: no copy of more than 1 MiB is
+ *ever done.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +37,7 @@ enum {
 	OUT_OF_MEMORY = 2,
 	INVALID_CONTEXT = 201,
 	NOT_READY = 600,
+	NOT_SUPPORTED = 801,
 	LAUNCH_FAILED = 719,
 	MEMORY_MAX = 256,
 	PINNED_MAX = 256,
@@ -82,6 +86,7 @@ static struct memory {
 static struct {
 	uintptr_t at;
 	size_t len;
+	bool read_only;
 } pinned[PINNED_MAX];
 
 static struct context primary = {.primary = true};
@@ -164,11 +169,12 @@ static void move(uint64_t device, uint8_t *host, size_t len, bool to_device)
 	}
 }
 
-static bool is_pinned(const void *at, size_t len)
+static bool is_pinned(const void *at, size_t len, bool written)
 {
 	for (unsigned int i = 0; i < PINNED_MAX; i++)
 		if ((uintptr_t)at - pinned[i].at < pinned[i].len &&
-		    pinned[i].len - ((uintptr_t)at - pinned[i].at) >= len)
+		    pinned[i].len - ((uintptr_t)at - pinned[i].at) >= len &&
+		    !(written && pinned[i].read_only))
 			return true;
 	return false;
 }
@@ -375,7 +381,7 @@ static int begin(struct op op, struct stream *s)
 	if (!s || s->context->primary || current() != s->context)
 		wrong("a copy in the application's context");
 	pthread_mutex_lock(&lock);
-	if (!is_pinned(op.host, op.len))
+	if (!is_pinned(op.host, op.len, !op.to_device))
 		wrong("a copy of memory that is not page-locked");
 	if (!find(op.device))
 		wrong("a copy of memory that is not, or no more, the device's");
@@ -464,16 +470,40 @@ API int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t len)
 	return at_once(from, to, len, false);
 }
 
+/* As the kernel says: the driver may only read what the process may only read. */
+static bool writable(const void *at)
+{
+	unsigned long from, to;
+	bool found = false;
+	char line[512], rights[5];
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		found = sscanf(line, "%lx-%lx %4s", &from, &to, rights) == 3 &&
+			(uintptr_t)at >= from && (uintptr_t)at < to;
+	if (maps)
+		(void)fclose(maps);
+	return found && rights[1] == 'w';
+}
+
 API int cuMemHostRegister_v2(void *at, size_t len, unsigned int flags)
 {
+	bool read_only = flags & 8;
+
 	if (current() == &primary || !(flags & 1))
 		wrong("staging is not every context's");
+	if (read_only && mode("no-read-only"))
+		return NOT_SUPPORTED;
+	if (!read_only && !writable(at))
+		return INVALID_VALUE;
+	say("pin %d %s %zu\n", getpid(), read_only ? "read-only" : "all", len);
 	pthread_mutex_lock(&lock);
 	for (unsigned int i = 0; i < PINNED_MAX; i++) {
 		if (pinned[i].len)
 			continue;
 		pinned[i].at = (uintptr_t)at;
 		pinned[i].len = len;
+		pinned[i].read_only = read_only;
 		break;
 	}
 	pthread_mutex_unlock(&lock);
@@ -482,8 +512,21 @@ API int cuMemHostRegister_v2(void *at, size_t len, unsigned int flags)
 
 API int cuMemHostUnregister(void *at)
 {
-	(void)at;
-	return 0;
+	int rc = INVALID_VALUE;
+
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < PINNED_MAX && rc; i++) {
+		if (!pinned[i].len || pinned[i].at != (uintptr_t)at)
+			continue;
+		memset(&pinned[i], 0, sizeof(pinned[i]));
+		rc = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	if (rc)
+		wrong("memory is let go that was not page-locked");
+	else
+		say("unpin %d\n", getpid());
+	return rc;
 }
 
 /* Memory at @va, or anywhere. */

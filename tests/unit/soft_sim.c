@@ -99,6 +99,12 @@ static void copier_do(struct soft_sim_copier *c, unsigned int way)
 	c->to[way].first = copy->next;
 	if (!copy->next)
 		c->to[way].last = NULL;
+	if (copy->what != SOFT_COPY) {
+		c->pins += copy->what == SOFT_COPY_PIN;
+		c->unpins += copy->what == SOFT_COPY_UNPIN;
+		soft_copy_done(copy, c->pin_rc);
+		return;
+	}
 	if (!fails && way)
 		memcpy(device, copy->host, copy->len);
 	else if (!fails)
@@ -148,8 +154,8 @@ void soft_sim_make_far(struct soft_sim *sim, struct soft_sim_node *node, uint32_
 	sim->far[sim->num_far++] = node;
 	node->staging = malloc(2 * SOFT_STAGING_SEGMENT);
 	assert_non_null(node->staging);
-	assert_true(soft_staging_add(&node->mover.out, node->staging));
-	assert_true(soft_staging_add(&node->mover.in, node->staging + SOFT_STAGING_SEGMENT));
+	assert_true(soft_staging_add(&node->mover.out, node->staging, NULL));
+	assert_true(soft_staging_add(&node->mover.in, node->staging + SOFT_STAGING_SEGMENT, NULL));
 	node->taken = taken;
 	if (taken) {
 		assert_non_null(soft_staging_get(&node->mover.out, taken));
@@ -157,8 +163,18 @@ void soft_sim_make_far(struct soft_sim *sim, struct soft_sim_node *node, uint32_
 	}
 }
 
+void soft_sim_show_shelf(struct soft_sim_node *from, struct soft_sim_node *to)
+{
+	assert_int_equal(soft_shelf_make(&from->shelf), 0);
+	from->mover.out.segments[0].memory = from->shelf.bytes;
+	from->mover.out.segments[0].generations = from->shelf.generations;
+	assert_int_equal(soft_shelf_look(from->shelf.fd, (uintptr_t)from->shelf.bytes, &to->view),
+			 0);
+}
+
 void soft_sim_node_done(struct soft_sim_node *node)
 {
+	soft_shelf_view_put(node->view);
 	/* Copies that nobody waits for any more. */
 	node->copier.sim = NULL;
 	for (unsigned int way = 0; way < 2; way++)
@@ -166,7 +182,10 @@ void soft_sim_node_done(struct soft_sim_node *node)
 			copier_do(&node->copier, way);
 	assert_int_equal(node->mover.in.in_use, node->taken);
 	assert_int_equal(node->mover.out.in_use, node->taken);
+	assert_int_equal(node->copier.pins,
+			 node->copier.pin_rc ? node->copier.pins : node->copier.unpins);
 	free(node->staging);
+	soft_shelf_done(&node->shelf);
 	for (unsigned int i = 0; i < node->num_regions; i++)
 		soft_regions_remove(node->regions, &node->region[i]);
 	soft_regions_free(node->regions);
@@ -342,17 +361,19 @@ static void check_window(struct soft_sim_end *end, const struct soft_packet *p)
 	}
 }
 
-static size_t encode_record(struct soft_sim *sim, const struct soft_packet *p,
+static size_t encode_record(struct soft_sim_end *end, const struct soft_packet *p,
 			    const struct iovec *pieces, unsigned int num_pieces, uint8_t **ret)
 {
 	static const struct soft_record_route nowhere;
-	bool refer = p->stays && num_pieces && soft_sim_random(sim, 2);
+	struct soft_sim *sim = end->sim;
+	bool refer = p->stays && num_pieces && (sim->plan.refer || soft_sim_random(sim, 2));
 	size_t len = soft_record_bytes(refer ? 0 : p->payload_bytes, refer ? num_pieces : 0);
 
 	*ret = calloc(1, len);
 	assert_non_null(*ret);
 	if (refer)
-		soft_record_refer(*ret, &nowhere, p, pieces, num_pieces, NULL, 0);
+		soft_record_refer(*ret, &nowhere, p, pieces, num_pieces, &end->node->shelf, NULL,
+				  0);
 	else
 		soft_record_write(*ret, &nowhere, p, pieces, num_pieces);
 	sim->records++;
@@ -373,7 +394,7 @@ static void on_send(struct soft_qp *qp, const struct soft_path *path, const stru
 		record(end, p, pieces, num_pieces);
 		return;
 	}
-	len = qp->jumbo ? encode_record(end->sim, p, pieces, num_pieces, &bytes)
+	len = qp->jumbo ? encode_record(end, p, pieces, num_pieces, &bytes)
 			: encode(p, pieces, num_pieces, &bytes);
 	if (!end->peer->killed && end->sim->plan.fault && !qp->jumbo) {
 		send_by_fault(end->sim, end->peer, p, bytes, len);
@@ -520,7 +541,8 @@ static bool turn(struct soft_sim_end *end)
 	/* The link changes at any time. */
 	if (plan->lane_ppm)
 		end->qp.jumbo = happens(end->sim, plan->lane_ppm)
-					? 4096u << soft_sim_random(end->sim, 7)
+					? plan->refer ? (uint32_t)SOFT_RECORD_PAYLOAD_MAX
+						      : 4096u << soft_sim_random(end->sim, 7)
 					: 0;
 	return soft_qp_pump(&end->qp, 64 * 1024, end->sim->now);
 }
@@ -535,7 +557,7 @@ void soft_sim_pump(struct soft_sim_end *end)
 
 /* Pieces of a record, which lie in this process. */
 struct pieces {
-	struct soft_source source;
+	struct soft_pull pull; /* first */
 	struct soft_sim *sim;
 	const struct soft_record_read *read;
 };
@@ -572,13 +594,15 @@ static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t l
 static void deliver_record(struct soft_sim *sim, struct soft_sim_flight *flight)
 {
 	static struct soft_record_read read;
-	struct pieces pieces = {.source.fetch = fetch, .sim = sim, .read = &read};
+	struct pieces pieces = {.sim = sim, .read = &read};
 
 	if (!flight->to->killed) {
 		assert_int_equal(soft_record_read(flight->bytes, flight->len, &read), flight->len);
 		assert_int_equal(read.packet.dest_qp, flight->to->qp.num);
+		soft_pull_init(&pieces.pull, 0, flight->to->node->view, &read);
+		pieces.pull.source.fetch = fetch;
 		if (read.record.num_pieces)
-			read.packet.source = &pieces.source;
+			read.packet.source = &pieces.pull.source;
 		soft_qp_receive(&flight->to->qp, &read.packet, &flight->to->qp.path, 0, sim->now);
 		flight->to->ready = true;
 		sim->delivered++;

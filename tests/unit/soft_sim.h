@@ -7,6 +7,8 @@
 #ifndef PP_TESTS_SOFT_SIM_H
 #define PP_TESTS_SOFT_SIM_H
 
+#include "soft/copy/shelf.h"
+#include "soft/lane/pull.h"
 #include "soft/lane/record.h"
 #include "soft/link/fault.h"
 #include "soft/qp/parts.h"
@@ -27,6 +29,8 @@ struct soft_sim_copier {
 	uint64_t done, failed;
 	size_t shortest_of_long; /* copy, of those that are a part of a message */
 	bool held;		 /* nothing is done any more */
+	int pin_rc;		 /* of page-locking */
+	unsigned int pins, unpins;
 };
 
 /* A process at an address: its registered memory, its window to the other one. */
@@ -34,7 +38,9 @@ struct soft_sim_node {
 	struct soft_mover mover;
 	struct soft_sim_copier copier;
 	uint8_t *staging;
-	size_t taken; /* of staging of either direction, by others */
+	struct soft_shelf shelf;      /* of staging on its way out, if others see it */
+	struct soft_shelf_view *view; /* the other node's */
+	size_t taken;		      /* of staging of either direction, by others */
 	struct soft_regions *regions;
 	struct soft_region region[SOFT_SIM_REGIONS];
 	unsigned int num_regions;
@@ -65,6 +71,7 @@ struct soft_sim_plan {
 	/* Turns of a queue pair that send as records of a lane, several packets in one; of those
 	 * with pieces to be fetched, so many are not to be had. */
 	uint32_t lane_ppm, unfetched_ppm;
+	bool refer; /* all that may be, in the longest records; else some */
 	pp_ns delay, jitter, reorder_delay;
 	pp_ns copy_delay, copy_jitter; /* of regions that are far */
 	uint32_t copy_failure_ppm;
@@ -120,6 +127,9 @@ uint32_t soft_sim_register(struct soft_sim_node *node, void *base, size_t len, u
  * bytes of staging of either direction that others have. */
 void soft_sim_make_far(struct soft_sim *sim, struct soft_sim_node *node, uint32_t key,
 		       size_t taken);
+
+/* Staging of @from, which is far, is on a shelf that @to sees. */
+void soft_sim_show_shelf(struct soft_sim_node *from, struct soft_sim_node *to);
 
 void soft_sim_end_init(struct soft_sim *sim, struct soft_sim_end *end, struct soft_sim_node *node,
 		       const struct soft_sim_attr *attr);

@@ -292,7 +292,7 @@ static void staging(void **state)
 
 	(void)state;
 	assert_null(soft_staging_get(&s, 1));
-	assert_true(soft_staging_add(&s, memory[0]) && soft_staging_add(&s, memory[1]));
+	assert_true(soft_staging_add(&s, memory[0], NULL) && soft_staging_add(&s, memory[1], NULL));
 	small = soft_staging_get(&s, 1);
 	assert_ptr_equal(small, memory[0]);
 	/* Three of 2 MiB beside it, four in the next; they do not overlap. */

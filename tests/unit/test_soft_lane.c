@@ -37,7 +37,7 @@ struct pair {
 /* The writing end as soft_lane_open() makes it, at a slot of this test's. */
 static void open_pair(struct pair *p)
 {
-	assert_int_equal(soft_lane_open(slot, 7, &p->out), 0);
+	assert_int_equal(soft_lane_open(slot, 7, NULL, &p->out), 0);
 	assert_int_equal(soft_lane_hear(p->out), -EAGAIN);
 	assert_int_equal(soft_lane_in_accept(listener, &p->in), 0);
 	assert_int_equal(soft_lane_in_accept(listener, &p->in), -EAGAIN);
@@ -264,7 +264,7 @@ static void test_hostile_hello(void **state)
 
 	assert_true(null >= 0);
 	for (int i = 0; i < 3; i++) {
-		fd = soft_door_knock(slot, &hello, null);
+		fd = soft_door_knock(slot, &hello, null, -1);
 		assert_true(fd >= 0);
 		if (i == 1)
 			assert_int_equal(send(fd, "x", 1, 0), 1);
@@ -278,6 +278,59 @@ static void test_hostile_hello(void **state)
 	(void)close(null);
 }
 
+/* Bytes of a shelf are taken from there, as long as they are what was sent; no memory of the
+ * writer's is read. What is no shelf is not mapped, and the lane goes on without. */
+static void test_shelf(void **state)
+{
+	struct soft_staging staging = {0};
+	struct soft_shelf shelf, wrong;
+	struct pair p = {0};
+	struct got *got;
+
+	assert_int_equal(soft_shelf_make(&shelf), 0);
+	assert_true(soft_staging_add(&staging, shelf.bytes, shelf.generations));
+	assert_int_equal(soft_lane_open(slot, 7, &shelf, &p.out), 0);
+	assert_int_equal(soft_lane_in_accept(listener, &p.in), 0);
+	assert_int_equal(soft_lane_in_hear(p.in, bell), 0);
+	assert_int_equal(soft_lane_hear(p.out), 0);
+	assert_non_null(p.in->view);
+	p.memory = soft_staging_get(&staging, BYTES);
+	for (unsigned int i = 0; i < BYTES; i++)
+		p.memory[i] = (uint8_t)(i * 13 + (i >> 8));
+	assert_true(send_piece(&p, 1, 5, 300001, true));
+	got = receive(&p, 1);
+	assert_int_equal(got->fetched, 1);
+	assert_memory_equal(got->bytes, p.memory + 5, 300001);
+	assert_int_equal(p.in->stats.mapped_bytes, 300001);
+	assert_int_equal(p.in->stats.pulls, 0);
+	/* Taken back and given away: neither way has it. */
+	assert_true(send_piece(&p, 1, 5, 300001, true));
+	soft_lane_take_back_of(p.out, 1);
+	soft_staging_put(&staging, p.memory, BYTES);
+	assert_int_equal(receive(&p, 1)->lost, 1);
+	assert_int_equal(p.in->stats.mapped_bytes, 300001);
+	soft_lane_close(p.out);
+	soft_lane_in_close(p.in);
+	wrong = shelf;
+	wrong.fd = memfd_create("unsealed", MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(wrong.fd, SOFT_SHELF_BYTES + SOFT_SHELF_TAIL), 0);
+	assert_int_equal(soft_lane_open(slot, 7, &wrong, &p.out), 0);
+	assert_int_equal(soft_lane_in_accept(listener, &p.in), 0);
+	assert_int_equal(soft_lane_in_hear(p.in, bell), 0);
+	assert_int_equal(soft_lane_hear(p.out), 0);
+	assert_null(p.in->view);
+	assert_int_equal(p.in->view_errno, EPROTO);
+	assert_true(send_piece(&p, 1, 5, 300001, true));
+	got = receive(&p, 1);
+	assert_int_equal(got->fetched, 1);
+	assert_memory_equal(got->bytes, p.memory + 5, 300001);
+	assert_int_equal(p.in->stats.pulled_bytes, 300001);
+	soft_lane_close(p.out);
+	soft_lane_in_close(p.in);
+	close(wrong.fd);
+	soft_shelf_done(&shelf);
+}
+
 static int run_other_user(void)
 {
 	struct soft_hello hello = {.magic = SOFT_LANE_MAGIC};
@@ -285,7 +338,7 @@ static int run_other_user(void)
 
 	if (setresuid(65534, 65534, 65534) < 0)
 		return 77;
-	fd = soft_door_knock(slot, &hello, 0);
+	fd = soft_door_knock(slot, &hello, 0, -1);
 	return fd == -EPERM ? 0 : 1;
 }
 
@@ -314,7 +367,7 @@ static void test_nobody_there(void **state)
 {
 	struct soft_lane *lane = NULL;
 
-	assert_int_equal(soft_lane_open(slot + 1, 7, &lane), -ECONNREFUSED);
+	assert_int_equal(soft_lane_open(slot + 1, 7, NULL, &lane), -ECONNREFUSED);
 	assert_null(lane);
 }
 
@@ -353,6 +406,7 @@ int main(void)
 		cmocka_unit_test(test_wakes_who_sleeps),
 		cmocka_unit_test(test_rubbish),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_shelf),
 		cmocka_unit_test(test_hostile_hello),
 		cmocka_unit_test(test_another_user),
 		cmocka_unit_test(test_nobody_there),

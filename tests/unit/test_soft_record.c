@@ -93,7 +93,7 @@ static void test_payload_and_pieces(void **state)
 	assert_int_equal(read.packet.packets, 2);
 	assert_int_equal(read.record.num_pieces, 0);
 
-	soft_record_refer(memory, &route, &p, pieces, 2, &token, 77);
+	soft_record_refer(memory, &route, &p, pieces, 2, NULL, &token, 77);
 	assert_int_equal(soft_record_read(memory, sizeof(memory), &read), soft_record_bytes(0, 2));
 	assert_null(read.packet.payload);
 	assert_int_equal(read.record.num_pieces, 2);
@@ -130,7 +130,7 @@ static void damage(size_t at, uint64_t value, size_t width, bool pieces)
 
 	p.payload_bytes = sizeof(bytes);
 	if (pieces)
-		soft_record_refer(memory, &route, &p, two, 2, &token, 1);
+		soft_record_refer(memory, &route, &p, two, 2, NULL, &token, 1);
 	else
 		soft_record_write(memory, &route, &p, two, 2);
 	len = soft_record_bytes(pieces ? 0 : sizeof(bytes), pieces ? 2 : 0);

@@ -76,6 +76,8 @@ void soft_show_gpus(struct pp_json *json, struct soft_engine *engine)
 	pp_json_array(json, "gpus");
 	soft_gpus_each(engine, show_gpu, json);
 	pp_json_end_array(json);
+	pp_json_u64(json, "lent_copies", mover->lent);
+	pp_json_u64(json, "lent_bytes", mover->lent_bytes);
 	show_staging(json, "staging_out", &mover->out);
 	show_staging(json, "staging_in", &mover->in);
 }

@@ -22,6 +22,10 @@ void soft_show_link(struct pp_json *json, const struct soft_qp *qp)
 	X(bytes)        \
 	X(pulls)        \
 	X(pulled_bytes) \
+	X(lent)         \
+	X(lent_bytes)   \
+	X(mapped)       \
+	X(mapped_bytes) \
 	X(lost)         \
 	X(wakes)
 #define WRITE(field) pp_json_u64(json, #field, lane->stats->field);
@@ -41,6 +45,8 @@ static void show_lane(void *arg, const struct soft_lane_view *lane)
 	pp_json_u64(json, "copies", lane->pull_errno ? 2 : 1);
 	if (lane->pull_errno)
 		pp_json_str(json, "reason", strerrordesc_np(lane->pull_errno));
+	if (lane->shelf_errno)
+		pp_json_str(json, "not_lent", strerrordesc_np(lane->shelf_errno));
 	STATS(WRITE)
 	pp_json_end_object(json);
 }

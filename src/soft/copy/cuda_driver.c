@@ -52,6 +52,8 @@ int soft_cuda_errno(int result)
 		return 0;
 	case SOFT_CUDA_OUT_OF_MEMORY:
 		return -ENOMEM;
+	case SOFT_CUDA_NOT_SUPPORTED:
+		return -EOPNOTSUPP;
 	default:
 		return -EIO;
 	}

@@ -79,8 +79,8 @@ void soft_cuda_start(struct soft_copier *copier, struct soft_copy *copy)
 
 	copy->begun = pp_clock_monotonic();
 	pthread_mutex_lock(&d->lock);
-	d->copies++;
-	d->bytes += copy->len;
+	d->copies += copy->what == SOFT_COPY;
+	d->bytes += copy->what == SOFT_COPY ? copy->len : 0;
 	push(&d->waiting[copy->to_device], copy);
 	if (d->sleeps)
 		pthread_cond_signal(&d->more);
@@ -126,11 +126,25 @@ static struct soft_copy *take(struct soft_cuda_device *d, unsigned int way,
 	return copy;
 }
 
+/* In this thread and context: the call may wait for what goes on there, which are our copies, and
+ * those end by themselves. */
+static int pin(struct soft_cuda_device *d, struct soft_copy *copy)
+{
+	const unsigned int flags =
+		SOFT_CUDA_HOSTREGISTER_PORTABLE | SOFT_CUDA_HOSTREGISTER_READ_ONLY;
+
+	if (copy->what == SOFT_COPY_PIN)
+		return CALL(d, "cuMemHostRegister", host_register(copy->host, copy->len, flags));
+	return CALL(d, "cuMemHostUnregister", host_unregister(copy->host));
+}
+
 static int begin(struct soft_cuda_device *d, struct soft_copy *copy, soft_cuda_event event)
 {
 	soft_cuda_stream stream = d->streams[copy->to_device];
 	int r;
 
+	if (copy->what != SOFT_COPY)
+		return pin(d, copy);
 	if (copy->by_kernel && d->kernel)
 		r = CALL_BY(
 			d, "cuLaunchKernel",
@@ -175,7 +189,10 @@ static struct soft_copy *reap(struct soft_cuda_device *d)
 		struct soft_copy *copy;
 
 		while ((copy = d->under_way[way].first) != NULL) {
-			int r = copy->rc ? 0 : CALL(d, "cuEventQuery", event_query(copy->event));
+			int r = 0;
+
+			if (!copy->rc && copy->what == SOFT_COPY)
+				r = CALL(d, "cuEventQuery", event_query(copy->event));
 
 			if (r == SOFT_CUDA_NOT_READY)
 				break;
@@ -184,7 +201,7 @@ static struct soft_copy *reap(struct soft_cuda_device *d)
 			pthread_mutex_lock(&d->lock);
 			(void)pop(&d->under_way[way]);
 			d->num[way]--;
-			d->failed += copy->rc != 0;
+			d->failed += copy->rc != 0 && copy->what == SOFT_COPY;
 			pthread_mutex_unlock(&d->lock);
 			push(&over, copy);
 		}
@@ -242,23 +259,33 @@ static bool rest(struct soft_cuda_device *d, pp_ns active)
 	return go_on;
 }
 
-/* What CUDA has not been given is in vain; what it has is waited for, a moment. */
+/* What CUDA has not been given is in vain; until nobody asks for more in return. */
+static void give_up(struct soft_cuda_device *d)
+{
+	struct soft_cuda_queue vain;
+	struct soft_copy *copy;
+
+	do {
+		vain = (struct soft_cuda_queue){0};
+		pthread_mutex_lock(&d->lock);
+		for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
+			while ((copy = pop(&d->waiting[way])) != NULL) {
+				copy->rc = -ECANCELED;
+				push(&vain, copy);
+			}
+		}
+		pthread_mutex_unlock(&d->lock);
+		if (vain.first)
+			deliver(d, vain.first);
+	} while (vain.first);
+}
+
+/* What CUDA has is waited for, a moment. Page-locks go with the context. */
 static void end(struct soft_cuda_device *d)
 {
 	pp_ns until = pp_clock_monotonic() + LAST_WORDS;
-	struct soft_cuda_queue vain = {0};
-	struct soft_copy *copy;
 
-	pthread_mutex_lock(&d->lock);
-	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
-		while ((copy = pop(&d->waiting[way])) != NULL) {
-			copy->rc = -ECANCELED;
-			push(&vain, copy);
-		}
-	}
-	pthread_mutex_unlock(&d->lock);
-	if (vain.first)
-		deliver(d, vain.first);
+	give_up(d);
 	while (d->num[0] + d->num[1] && pp_clock_monotonic() < until) {
 		const struct timespec nap = {.tv_nsec = NAP};
 		struct soft_copy *over = reap(d);
@@ -268,6 +295,7 @@ static void end(struct soft_cuda_device *d)
 		else
 			(void)nanosleep(&nap, NULL);
 	}
+	give_up(d);
 	if (!d->num[0] && !d->num[1])
 		(void)CALL(d, "cuCtxDestroy", ctx_destroy(d->context));
 }

@@ -18,9 +18,17 @@ void soft_copy_start(struct soft_mover *mover, struct soft_copy *copy, struct so
 	region->copier->start(region->copier, copy);
 }
 
+void soft_copy_ask(struct soft_copier *copier, struct soft_copy *copy)
+{
+	copy->region = NULL;
+	copy->rc = -EINPROGRESS;
+	copier->start(copier, copy);
+}
+
 void soft_copy_done(struct soft_copy *copy, int rc)
 {
-	copy->region->copies--;
+	if (copy->region)
+		copy->region->copies--;
 	copy->rc = rc;
 	copy->done(copy);
 }

@@ -29,8 +29,13 @@ static inline uint32_t soft_copy_piece(uint32_t left)
 
 struct soft_landing;
 
+/* Besides copies a copier is asked, in their order, to page-lock memory that it will only read, and
+ * to let it go. */
+enum soft_copy_what { SOFT_COPY, SOFT_COPY_PIN, SOFT_COPY_UNPIN };
+
 struct soft_copy {
-	struct soft_region *region; /* counts it in its copies, begun to done */
+	enum soft_copy_what what;
+	struct soft_region *region; /* of a copy: counts it in its copies, begun to done */
 	uint64_t at;		    /* the device's address */
 	void *host;
 	size_t len;
@@ -49,6 +54,7 @@ struct soft_copier {
 	void (*start)(struct soft_copier *copier, struct soft_copy *copy);
 	/* Copies of @region that no device has seen yet are done, in vain. */
 	void (*cancel)(struct soft_copier *copier, struct soft_region *region);
+	unsigned int pinned; /* segments of others' shelves, asked for or page-locked */
 };
 
 struct soft_mover {
@@ -56,6 +62,7 @@ struct soft_mover {
 	struct soft_staging out, in;
 	struct soft_landing *open; /* qp/landing.h: those that gather bytes for a copy */
 	uint64_t copies, copied_bytes, failed;
+	uint64_t lent, lent_bytes; /* copies from where the sender has the bytes */
 };
 
 static inline bool soft_region_is_far(const struct soft_region *region)
@@ -66,6 +73,8 @@ static inline bool soft_region_is_far(const struct soft_region *region)
 /* Bytes at @va of a checked region that is far. */
 void soft_copy_start(struct soft_mover *mover, struct soft_copy *copy, struct soft_region *region,
 		     uint64_t va);
+/* What is no copy. @copy has what, host, len and done set. */
+void soft_copy_ask(struct soft_copier *copier, struct soft_copy *copy);
 /* What a copier calls in the end. */
 void soft_copy_done(struct soft_copy *copy, int rc);
 

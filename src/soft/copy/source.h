@@ -9,12 +9,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct soft_copier;
 struct soft_region;
+struct soft_shelf_view;
+
+/* Bytes that a sender leaves where they are until they have been copied (shelf.h). */
+struct soft_loan {
+	struct soft_shelf_view *view; /* borrowed: who keeps the loan counts as its user */
+	const uint8_t *at;
+	unsigned int segment, unit;
+	uint32_t generation;
+};
 
 struct soft_source {
 	/* Bytes [offset, offset + len) to @to, where the last become visible last, as by
 	 * soft_copy_place(). Not 0: they cannot be had, and some may have been written. */
 	int (*fetch)(struct soft_source *source, uint32_t offset, void *to, size_t len);
+	/* How many bytes from @offset on, @len at most, need not be fetched: @copier can copy them
+	 * from where they lie. 0: none. NULL: none ever. */
+	uint32_t (*lend)(struct soft_source *source, uint32_t offset, uint32_t len,
+			 struct soft_copier *copier, struct soft_loan *ret);
 };
 
 struct soft_bytes {

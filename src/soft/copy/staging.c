@@ -32,11 +32,12 @@ static void mark(uint64_t *used, unsigned int from, unsigned int n, bool value)
 	}
 }
 
-bool soft_staging_add(struct soft_staging *s, void *memory)
+bool soft_staging_add(struct soft_staging *s, void *memory, _Atomic uint32_t *generations)
 {
 	if (s->num == SOFT_STAGING_SEGMENTS)
 		return false;
-	s->segments[s->num++].memory = memory;
+	s->segments[s->num].memory = memory;
+	s->segments[s->num++].generations = generations;
 	return true;
 }
 
@@ -106,6 +107,19 @@ static void wake_all(struct soft_staging *s)
 	}
 }
 
+/* Who looks at bytes that another writes there later sees that they are no more the same. */
+static void outdate(_Atomic uint32_t *generations, unsigned int from, unsigned int n)
+{
+	for (unsigned int unit = from; generations && unit < from + n; unit++) {
+		uint32_t next = atomic_load_explicit(&generations[unit], memory_order_relaxed) + 1;
+
+		/* 0 is none. */
+		atomic_store_explicit(&generations[unit], next ? next : 1, memory_order_relaxed);
+	}
+	if (generations)
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
 /* Units [from, from + n) behind @at. */
 static void give(struct soft_staging *s, const uint8_t *at, unsigned int from, unsigned int n)
 {
@@ -114,8 +128,9 @@ static void give(struct soft_staging *s, const uint8_t *at, unsigned int from, u
 
 		if (offset >= SOFT_STAGING_SEGMENT)
 			continue;
-		mark(s->segments[i].used, (unsigned int)(offset / SOFT_STAGING_UNIT) + from, n,
-		     false);
+		from += (unsigned int)(offset / SOFT_STAGING_UNIT);
+		outdate(s->segments[i].generations, from, n);
+		mark(s->segments[i].used, from, n, false);
 		s->in_use -= (size_t)n * SOFT_STAGING_UNIT;
 		break;
 	}

@@ -7,6 +7,7 @@
 #ifndef SOFT_COPY_STAGING_H
 #define SOFT_COPY_STAGING_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,7 @@ struct soft_staging_waiter {
 struct soft_staging {
 	struct {
 		uint8_t *memory;
+		_Atomic uint32_t *generations;	   /* a unit; NULL: none are counted */
 		uint64_t used[SOFT_STAGING_WORDS]; /* a bit a unit */
 	} segments[SOFT_STAGING_SEGMENTS];
 	unsigned int num;
@@ -36,8 +38,9 @@ struct soft_staging {
 	struct soft_staging_waiter *waiters;
 };
 
-/* Borrows SOFT_STAGING_SEGMENT bytes for good. false: it has SOFT_STAGING_SEGMENTS already. */
-bool soft_staging_add(struct soft_staging *staging, void *memory);
+/* Borrows SOFT_STAGING_SEGMENT bytes for good. @generations: of each unit, counted up when it is
+ * given back; or NULL. false: it has SOFT_STAGING_SEGMENTS already. */
+bool soft_staging_add(struct soft_staging *staging, void *memory, _Atomic uint32_t *generations);
 static inline size_t soft_staging_room(const struct soft_staging *staging)
 {
 	return (size_t)staging->num * SOFT_STAGING_SEGMENT;

@@ -65,6 +65,7 @@ static void fork_child(void)
 		e->inherited = true;
 		close_links(e);
 		soft_lanes_done(e);
+		soft_gpus_inherited(e);
 		soft_slot_free(e->slot);
 		e->slot = NULL;
 		close_fd(&e->wake_fd);
@@ -92,6 +93,10 @@ static void engine_free(struct soft_engine *e)
 {
 	struct soft_wire *next;
 
+	/* First: what a lane has page-locked its GPU lets go. */
+	soft_engine_lock(e);
+	soft_lanes_done(e);
+	soft_engine_unlock(e);
 	/* A child has neither their threads nor any business with CUDA. */
 	if (!e->inherited)
 		soft_gpus_done(e);
@@ -102,7 +107,6 @@ static void engine_free(struct soft_engine *e)
 		soft_board_close(w->board);
 		free(w);
 	}
-	soft_lanes_done(e);
 	soft_slot_free(e->slot);
 	soft_regions_free(e->regions);
 	soft_qp_table_done(&e->table);

@@ -175,6 +175,8 @@ struct soft_lane_view {
 	unsigned int users; /* out: queue pairs */
 	int pid;	    /* in: 0: none that has a number here */
 	int pull_errno;	    /* not 0: why payload is copied twice */
+	int shelf_errno; /* in: not 0: why the shelf of the other is not mapped, or not page-locked
+			  */
 	const struct soft_lane_stats *stats;
 };
 void soft_engine_each_lane(struct soft_engine *engine,

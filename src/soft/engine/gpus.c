@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "soft/copy/cuda_driver.h"
 #include "soft/engine/parts.h"
 
 #include "base/banned.h"
@@ -15,6 +17,7 @@ enum { HUGE_PAGE = 2 << 20 };
 void soft_gpus_init(struct soft_gpus *gpus)
 {
 	pthread_mutex_init(&gpus->making, NULL);
+	gpus->shelf.fd = -1;
 }
 
 void soft_gpus_done(struct soft_engine *e)
@@ -27,7 +30,10 @@ void soft_gpus_done(struct soft_engine *e)
 	/* One that hangs may still read there. */
 	for (unsigned int p = 0; p < 2 && ended; p++)
 		for (unsigned int i = 0; i < pools[p]->num; i++)
-			(void)munmap(pools[p]->segments[i].memory, SOFT_STAGING_SEGMENT);
+			if (!pools[p]->segments[i].generations)
+				(void)munmap(pools[p]->segments[i].memory, SOFT_STAGING_SEGMENT);
+	if (ended)
+		soft_shelf_done(&e->gpus.shelf);
 	pthread_mutex_destroy(&e->gpus.making);
 }
 
@@ -67,6 +73,47 @@ static void *segment_new(void)
 	return at;
 }
 
+const struct soft_shelf *soft_gpus_shelf(const struct soft_engine *e)
+{
+	return e->gpus.shelf.bytes ? &e->gpus.shelf : NULL;
+}
+
+/* Lanes show it when they are made, which may be before memory is registered: so it is made for
+ * any process with CUDA, and takes no room until it is used. Without it staging is private. */
+static void make_shelf(struct soft_engine *e)
+{
+	struct soft_shelf shelf;
+
+	if (e->gpus.shelf.bytes || !soft_cuda_driver() || soft_shelf_make(&shelf) < 0)
+		return;
+	soft_engine_lock(e);
+	e->gpus.shelf = shelf;
+	soft_engine_unlock(e);
+}
+
+void soft_gpus_inherited(struct soft_engine *e)
+{
+	if (e->gpus.shelf.bytes)
+		(void)close(e->gpus.shelf.fd);
+	/* Its mapping stayed with the parent. */
+	e->gpus.shelf = (struct soft_shelf){.fd = -1};
+}
+
+/* The next segment of bytes on their way out, on the shelf if there is one. */
+static void *segment_out(struct soft_engine *e, _Atomic uint32_t **ret_generations)
+{
+	const struct soft_shelf *shelf = &e->gpus.shelf;
+	unsigned int i = e->mover.out.num;
+	uint8_t *at;
+
+	if (!shelf->bytes)
+		return segment_new();
+	at = shelf->bytes + (size_t)i * SOFT_STAGING_SEGMENT;
+	memset(at, 0, SOFT_STAGING_SEGMENT);
+	*ret_generations = shelf->generations + i * (SOFT_SHELF_UNITS / SOFT_STAGING_SEGMENTS);
+	return at;
+}
+
 /* A segment of either direction for each queue pair, as far as there are any. */
 static int stage(struct soft_engine *e, struct soft_cuda_device *gpu)
 {
@@ -76,7 +123,8 @@ static int stage(struct soft_engine *e, struct soft_cuda_device *gpu)
 
 	for (unsigned int i = 0; i < 2; i++) {
 		while (pools[i]->num < wanted) {
-			void *at = segment_new();
+			_Atomic uint32_t *generations = NULL;
+			void *at = i ? segment_new() : segment_out(e, &generations);
 			int rc;
 
 			if (!at)
@@ -85,11 +133,12 @@ static int stage(struct soft_engine *e, struct soft_cuda_device *gpu)
 			(void)madvise(at, SOFT_STAGING_SEGMENT, MADV_DONTFORK);
 			rc = soft_cuda_device_pin(gpu, at, SOFT_STAGING_SEGMENT);
 			if (rc) {
-				(void)munmap(at, SOFT_STAGING_SEGMENT);
+				if (!generations)
+					(void)munmap(at, SOFT_STAGING_SEGMENT);
 				return rc;
 			}
 			soft_engine_lock(e);
-			(void)soft_staging_add(pools[i], at);
+			(void)soft_staging_add(pools[i], at, generations);
 			soft_engine_unlock(e);
 		}
 	}
@@ -142,6 +191,7 @@ int soft_gpus_ready(struct soft_engine *e)
 	pthread_mutex_lock(&d->making);
 	if (d->ready < SOFT_STAGING_SEGMENTS)
 		d->ready++;
+	make_shelf(e);
 	rc = prepare(e);
 	pthread_mutex_unlock(&d->making);
 	return rc;

@@ -13,6 +13,7 @@
 
 #include "soft/copy/cuda_device.h"
 #include "soft/copy/mover.h"
+#include "soft/copy/shelf.h"
 
 struct soft_engine;
 
@@ -23,6 +24,7 @@ struct soft_gpus {
 	struct soft_cuda_device *gpus[SOFT_GPUS_MAX]; /* by ordinal; NULL: none */
 	unsigned int ready; /* queue pairs that became ready to receive, at most as many as count */
 	bool registered;
+	struct soft_shelf shelf; /* staging on its way out, seen by other processes */
 };
 
 void soft_gpus_init(struct soft_gpus *gpus);
@@ -36,9 +38,13 @@ int soft_gpus_ready(struct soft_engine *engine);
 /* No copy of @region is begun any more; those under way are over when this returns. false: one
  * hangs, and @region must stay. */
 bool soft_gpus_leave(struct soft_engine *engine, struct soft_region *region);
-/* Under the engine's lock. */
+/* Under the engine's lock, all that follow. */
 void soft_gpus_each(struct soft_engine *engine,
 		    void (*each)(void *, const struct soft_cuda_watch *), void *arg);
+/* What others may see; NULL: no CUDA here, or no memory for it. */
+const struct soft_shelf *soft_gpus_shelf(const struct soft_engine *engine);
+/* A child leaves it to its parent. */
+void soft_gpus_inherited(struct soft_engine *engine);
 const struct soft_mover *soft_gpus_mover(const struct soft_engine *engine);
 
 #endif

@@ -43,6 +43,8 @@ void soft_lanes_done(struct soft_engine *e)
 		struct soft_lane_in *in = l->in;
 
 		l->in = in->next;
+		if (e->inherited)
+			soft_lane_in_forget_view(in);
 		soft_lane_in_close(in);
 	}
 	l->num_in = 0;
@@ -108,7 +110,7 @@ static const char *open_lane(struct soft_engine *e, unsigned int slot)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct soft_lane *lane;
-	int rc = soft_lane_open(slot, soft_slot_number(e->slot), &lane);
+	int rc = soft_lane_open(slot, soft_slot_number(e->slot), soft_gpus_shelf(e), &lane);
 
 	if (rc < 0)
 		return reason_of(rc);

@@ -39,6 +39,7 @@ void soft_engine_each_lane(struct soft_engine *e,
 			.slot = l->slot,
 			.pid = l->pid,
 			.pull_errno = l->pull_errno,
+			.shelf_errno = l->view ? -l->view->error : l->view_errno,
 			.stats = &l->stats,
 		};
 

@@ -61,11 +61,11 @@ static int check_user(int fd, pid_t *ret_pid)
 	return peer.uid == geteuid() ? 0 : -EPERM;
 }
 
-/* One message with one descriptor. */
-static int give(int fd, const void *message, size_t bytes, int descriptor)
+/* One message with descriptors. */
+static int give(int fd, const void *message, size_t bytes, const int *fds, unsigned int num)
 {
 	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control = {.bytes = {0}};
 	/* sendmsg() only reads what the cast makes writable. */
@@ -73,13 +73,13 @@ static int give(int fd, const void *message, size_t bytes, int descriptor)
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = control.bytes,
-			     .msg_controllen = sizeof(control.bytes)};
+			     .msg_controllen = CMSG_SPACE(num * sizeof(int))};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &descriptor, sizeof(descriptor));
+	c->cmsg_len = CMSG_LEN(num * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, num * sizeof(int));
 	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
@@ -99,7 +99,8 @@ static unsigned int descriptors(struct msghdr *msg, int *fds)
 	return n;
 }
 
-static int take(int fd, void *message, size_t bytes, int *ret_descriptor)
+/* @max: descriptors at most, one at least; those that did not come are -1. */
+static int take(int fd, void *message, size_t bytes, unsigned int max, int *ret_fds)
 {
 	union {
 		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
@@ -117,8 +118,10 @@ static int take(int fd, void *message, size_t bytes, int *ret_descriptor)
 	if (len < 0)
 		return -errno;
 	n = descriptors(&msg, fds);
-	if (len == (ssize_t)bytes && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n == 1) {
-		*ret_descriptor = fds[0];
+	if (len == (ssize_t)bytes && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n >= 1 &&
+	    n <= max) {
+		for (unsigned int i = 0; i < max; i++)
+			ret_fds[i] = i < n ? fds[i] : -1;
 		return 0;
 	}
 	while (n)
@@ -126,8 +129,9 @@ static int take(int fd, void *message, size_t bytes, int *ret_descriptor)
 	return len ? -EPROTO : -ECONNRESET;
 }
 
-int soft_door_knock(unsigned int slot, const struct soft_hello *hello, int ring_fd)
+int soft_door_knock(unsigned int slot, const struct soft_hello *hello, int ring_fd, int shelf_fd)
 {
+	const int fds[] = {ring_fd, shelf_fd};
 	struct sockaddr_un to;
 	socklen_t len = name(slot, &to);
 	int fd = new_socket(), rc = 0;
@@ -140,7 +144,7 @@ int soft_door_knock(unsigned int slot, const struct soft_hello *hello, int ring_
 	if (rc == 0)
 		rc = check_user(fd, &pid);
 	if (rc == 0)
-		rc = give(fd, hello, sizeof(*hello), ring_fd);
+		rc = give(fd, hello, sizeof(*hello), fds, shelf_fd < 0 ? 1 : 2);
 	return rc < 0 ? closed(fd, rc) : fd;
 }
 
@@ -154,16 +158,21 @@ int soft_door_accept(int listen_fd, pid_t *ret_pid)
 	return rc < 0 ? closed(fd, rc) : fd;
 }
 
-int soft_door_hear(int fd, struct soft_hello *ret, int *ret_ring_fd)
+int soft_door_hear(int fd, struct soft_hello *ret, int *ret_ring_fd, int *ret_shelf_fd)
 {
 	struct soft_hello hello;
-	int rc = take(fd, &hello, sizeof(hello), ret_ring_fd);
+	int fds[2], rc = take(fd, &hello, sizeof(hello), 2, fds);
 
 	if (rc < 0)
 		return rc;
-	if (hello.magic != SOFT_LANE_MAGIC)
-		return closed(*ret_ring_fd, -EPROTO);
+	if (hello.magic != SOFT_LANE_MAGIC) {
+		if (fds[1] >= 0)
+			(void)close(fds[1]);
+		return closed(fds[0], -EPROTO);
+	}
 	*ret = hello;
+	*ret_ring_fd = fds[0];
+	*ret_shelf_fd = fds[1];
 	return 0;
 }
 
@@ -171,18 +180,19 @@ int soft_door_welcome(int fd, int pull_errno, int bell_fd)
 {
 	struct soft_welcome welcome = {.magic = SOFT_LANE_MAGIC, .pull_errno = pull_errno};
 
-	return give(fd, &welcome, sizeof(welcome), bell_fd);
+	return give(fd, &welcome, sizeof(welcome), &bell_fd, 1);
 }
 
 int soft_door_welcomed(int fd, struct soft_welcome *ret, int *ret_bell_fd)
 {
 	struct soft_welcome welcome;
-	int rc = take(fd, &welcome, sizeof(welcome), ret_bell_fd);
+	int bell_fd, rc = take(fd, &welcome, sizeof(welcome), 1, &bell_fd);
 
 	if (rc < 0)
 		return rc;
 	if (welcome.magic != SOFT_LANE_MAGIC)
-		return closed(*ret_bell_fd, -EPROTO);
+		return closed(bell_fd, -EPROTO);
 	*ret = welcome;
+	*ret_bell_fd = bell_fd;
 	return 0;
 }

@@ -5,6 +5,7 @@
  *
  *   writer                                        reader
  *   connect, HELLO + ring's memory     ────────►  maps it, tries to read the writer's memory
+ *   (+ shelf's memory)
  *   may write from now on              ◄────────  WELCOME + descriptor that wakes it
  *
  * The connection stays: its end is the end of the process, or of the lane. Who is at the other end
@@ -22,6 +23,7 @@ struct soft_hello {
 	/* A word of the writer's memory, to be read there: proves that the process of that number
 	 * is the writer, and may be read. */
 	uint64_t token_at, token;
+	uint64_t shelf_at; /* where the writer has its shelf, if it shows one (copy/shelf.h) */
 };
 
 struct soft_welcome {
@@ -29,20 +31,21 @@ struct soft_welcome {
 	int32_t pull_errno; /* 0: the reader can read the writer's memory */
 };
 
-enum { SOFT_LANE_MAGIC = 0x706c0001 };
+enum { SOFT_LANE_MAGIC = 0x706c0002 };
 
 /* Listening descriptor, or -errno. */
 int soft_door_listen(unsigned int slot);
 
 /* -ECONNREFUSED: nobody listens; -EAGAIN: too many wait there; -EPERM: another user's. Returns the
- * connection. */
-int soft_door_knock(unsigned int slot, const struct soft_hello *hello, int ring_fd);
+ * connection. @shelf_fd: -1: none. */
+int soft_door_knock(unsigned int slot, const struct soft_hello *hello, int ring_fd, int shelf_fd);
 /* -EAGAIN: nobody knocks; -EPERM: another user did, and was shut out. Returns the connection;
  * @ret_pid 0: of no process that has a number here. */
 int soft_door_accept(int listen_fd, pid_t *ret_pid);
 
-/* What the writer said, and its memory; -EAGAIN: nothing yet; else it is not one of ours. */
-int soft_door_hear(int fd, struct soft_hello *ret, int *ret_ring_fd);
+/* What the writer said, its ring, and its shelf or -1; -EAGAIN: nothing yet; else it is not one of
+ * ours. */
+int soft_door_hear(int fd, struct soft_hello *ret, int *ret_ring_fd, int *ret_shelf_fd);
 int soft_door_welcome(int fd, int pull_errno, int bell_fd);
 /* What the reader said, and what wakes it; as soft_door_hear(). */
 int soft_door_welcomed(int fd, struct soft_welcome *ret, int *ret_bell_fd);

@@ -37,12 +37,14 @@ static int knock(struct soft_lane *lane, unsigned int own_slot)
 	lane->random |= 1;
 	hello.token_at = (uintptr_t)&lane->random;
 	hello.token = lane->random;
-	lane->fd = soft_door_knock(lane->slot, &hello, memory);
+	hello.shelf_at = lane->shelf ? (uintptr_t)lane->shelf->bytes : 0;
+	lane->fd = soft_door_knock(lane->slot, &hello, memory, lane->shelf ? lane->shelf->fd : -1);
 	(void)close(memory);
 	return lane->fd < 0 ? lane->fd : 0;
 }
 
-int soft_lane_open(unsigned int slot, unsigned int own_slot, struct soft_lane **ret)
+int soft_lane_open(unsigned int slot, unsigned int own_slot, const struct soft_shelf *shelf,
+		   struct soft_lane **ret)
 {
 	struct soft_lane *lane = calloc(1, sizeof(*lane));
 	int rc;
@@ -51,6 +53,7 @@ int soft_lane_open(unsigned int slot, unsigned int own_slot, struct soft_lane **
 		return -ENOMEM;
 	lane->end = SOFT_LANE_OUT;
 	lane->slot = slot;
+	lane->shelf = shelf;
 	lane->fd = lane->bell_fd = -1;
 	/* Nothing has to be found out: nobody else uses the ring. */
 	soft_window_init(&lane->window, SOFT_LANE_WINDOW);
@@ -180,7 +183,7 @@ bool soft_lane_send(struct soft_lane *lane, const struct soft_record_route *rout
 	if (!at)
 		return lost(lane);
 	if (r)
-		soft_record_refer(at, route, p, pieces, num_pieces, &r->token,
+		soft_record_refer(at, route, p, pieces, num_pieces, lane->shelf, &r->token,
 				  refer(lane, r, qpn, pieces, num_pieces, lane->ring.mine + bytes));
 	else
 		soft_record_write(at, route, p, pieces, num_pieces);

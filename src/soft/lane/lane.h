@@ -17,6 +17,7 @@
 
 #include <stdatomic.h>
 
+#include "soft/copy/shelf.h"
 #include "soft/lane/door.h"
 #include "soft/lane/pull.h"
 #include "soft/lane/ring.h"
@@ -44,6 +45,8 @@ enum {
 struct soft_lane_stats {
 	uint64_t records, bytes; /* payload; through the ring, or by pulls */
 	uint64_t pulls, pulled_bytes;
+	/* Read, from the sender's shelf: copied by a GPU; by the processor. */
+	uint64_t lent, lent_bytes, mapped, mapped_bytes;
 	uint64_t lost; /* no room in the ring; could not be fetched */
 	uint64_t wakes;
 };
@@ -66,16 +69,18 @@ struct soft_lane {
 	struct soft_ring ring;
 	unsigned int users; /* queue pairs */
 	struct soft_window window;
-	uint64_t random; /* tokens */
+	uint64_t random;		/* tokens */
+	const struct soft_shelf *shelf; /* borrowed; NULL: the reader knows of none */
 	unsigned int next_reference;
 	struct soft_lane_reference references[SOFT_LANE_REFERENCES];
 	struct soft_lane_stats stats;
 	struct soft_lane *next;
 };
 
-/* Knocks at @slot; soft_lane_hear() makes it usable. -errno of soft_door_knock(), soft_ring_make().
- */
-int soft_lane_open(unsigned int slot, unsigned int own_slot, struct soft_lane **ret);
+/* Knocks at @slot; soft_lane_hear() makes it usable. @shelf is shown to the reader, or NULL. -errno
+ * of soft_door_knock(), soft_ring_make(). */
+int soft_lane_open(unsigned int slot, unsigned int own_slot, const struct soft_shelf *shelf,
+		   struct soft_lane **ret);
 void soft_lane_close(struct soft_lane *lane); /* NULL is fine */
 /* The connection can be read. 0: it is up; -EAGAIN: not yet; else it has ended. */
 int soft_lane_hear(struct soft_lane *lane);
@@ -103,7 +108,9 @@ struct soft_lane_in {
 	int fd;
 	pid_t pid; /* 0: none that has a number here */
 	unsigned int slot;
-	int pull_errno; /* 0: its memory can be read */
+	int pull_errno;		      /* 0: its memory can be read */
+	struct soft_shelf_view *view; /* NULL: it shows none, or it cannot be mapped: */
+	int view_errno;
 	struct soft_ring ring;
 	struct soft_record_read read; /* the record being looked at */
 	struct soft_lane_stats stats;
@@ -113,6 +120,8 @@ struct soft_lane_in {
 /* Takes one who knocks. -EAGAIN: nobody does. */
 int soft_lane_in_accept(int listen_fd, struct soft_lane_in **ret);
 void soft_lane_in_close(struct soft_lane_in *lane);
+/* In a child: page-locked memory is the parent's business. */
+void soft_lane_in_forget_view(struct soft_lane_in *lane);
 /* As soft_lane_hear(); says welcome, and gives @bell_fd away. */
 int soft_lane_in_hear(struct soft_lane_in *lane, int bell_fd);
 

@@ -30,8 +30,14 @@ int soft_lane_in_accept(int listen_fd, struct soft_lane_in **ret)
 	return 0;
 }
 
+void soft_lane_in_forget_view(struct soft_lane_in *lane)
+{
+	lane->view = NULL;
+}
+
 void soft_lane_in_close(struct soft_lane_in *lane)
 {
+	soft_shelf_view_put(lane->view);
 	(void)close(lane->fd);
 	soft_ring_done(&lane->ring);
 	free(lane);
@@ -40,16 +46,23 @@ void soft_lane_in_close(struct soft_lane_in *lane)
 int soft_lane_in_hear(struct soft_lane_in *lane, int bell_fd)
 {
 	struct soft_hello hello;
-	int memory, rc;
+	int memory, shelf, rc;
 
 	/* The writer says one thing, once: all that follows is its end. */
 	if (lane->ring.shared)
 		return -ECONNRESET;
-	rc = soft_door_hear(lane->fd, &hello, &memory);
+	rc = soft_door_hear(lane->fd, &hello, &memory, &shelf);
 	if (rc < 0)
 		return rc;
 	rc = soft_ring_adopt(&lane->ring, memory);
 	(void)close(memory);
+	if (shelf >= 0) {
+		/* Without it payload is fetched. */
+		int seen = rc < 0 ? rc : soft_shelf_look(shelf, hello.shelf_at, &lane->view);
+
+		lane->view_errno = -seen;
+		(void)close(shelf);
+	}
 	if (rc < 0)
 		return rc;
 	lane->slot = hello.slot;
@@ -65,6 +78,10 @@ static void note_pull(struct soft_lane_in *lane, const struct soft_pull *pull)
 {
 	lane->stats.pulls += pull->pulls;
 	lane->stats.pulled_bytes += pull->bytes;
+	lane->stats.lent += pull->lent;
+	lane->stats.lent_bytes += pull->lent_bytes;
+	lane->stats.mapped += pull->mapped;
+	lane->stats.mapped_bytes += pull->mapped_bytes;
 	if (!pull->error)
 		return;
 	lane->stats.lost++;
@@ -85,7 +102,7 @@ static void handle(struct soft_lane_in *lane, soft_lane_handler *handler, void *
 		handler(arg, &read->record, &read->packet);
 		return;
 	}
-	soft_pull_init(&pull, lane->pid, read);
+	soft_pull_init(&pull, lane->pid, lane->view, read);
 	read->packet.source = &pull.source;
 	handler(arg, &read->record, &read->packet);
 	read->packet.source = NULL;

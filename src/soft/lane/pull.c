@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "soft/copy/place.h"
+#include "soft/copy/shelf.h"
 
 #include "base/banned.h"
 
@@ -41,6 +42,40 @@ static unsigned int find(const struct soft_record_read *r, uint32_t offset, size
 	return left ? 0 : n;
 }
 
+/* The piece that byte @offset lies in, and how far; NULL: none. */
+static const struct soft_record_piece *piece_at(const struct soft_record_read *r, uint32_t *offset)
+{
+	for (unsigned int i = 0; i < r->record.num_pieces; i++) {
+		if (*offset < r->pieces[i].len)
+			return &r->pieces[i];
+		*offset -= r->pieces[i].len;
+	}
+	return NULL;
+}
+
+/* From the sender's shelf, where all of it lies in one piece there. false: not there, or not now.
+ */
+static bool fetch_seen(struct soft_pull *pull, uint32_t offset, uint8_t *to, size_t len)
+{
+	const struct soft_record_piece *piece = piece_at(pull->record, &offset);
+	size_t last = len < LAST_BYTES ? len : 8 + ((uintptr_t)to + len) % 8;
+	uint8_t end[LAST_BYTES + 1];
+	struct soft_loan loan;
+
+	if (!pull->view || !piece || len > piece->len - offset ||
+	    !soft_shelf_see(pull->view, piece->addr, piece->generation, offset, (uint32_t)len,
+			    &loan))
+		return false;
+	memcpy(to, loan.at, len - last);
+	memcpy(end, loan.at + len - last, last);
+	if (!soft_loan_good(&loan))
+		return false;
+	soft_copy_place(to + len - last, end, last);
+	pull->mapped++;
+	pull->mapped_bytes += len;
+	return true;
+}
+
 static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t len)
 {
 	struct soft_pull *pull = (struct soft_pull *)source;
@@ -55,6 +90,8 @@ static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t l
 
 	if (!n)
 		return -EPROTO;
+	if (fetch_seen(pull, offset, to, len))
+		return 0;
 	remote[n++] = (struct iovec){(void *)(uintptr_t)r->token_at, sizeof(token)};
 	/* Not through libc: a sanitizer of the client's would note the write, and not the queue by
 	 * which the client hears of it. */
@@ -74,10 +111,31 @@ static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t l
 	return 0;
 }
 
-void soft_pull_init(struct soft_pull *pull, pid_t pid, const struct soft_record_read *record)
+static uint32_t lend(struct soft_source *source, uint32_t offset, uint32_t len,
+		     struct soft_copier *copier, struct soft_loan *ret)
+{
+	struct soft_pull *pull = (struct soft_pull *)source;
+	const struct soft_record_piece *piece = piece_at(pull->record, &offset);
+	uint32_t part;
+
+	if (!pull->view || !piece)
+		return 0;
+	part = piece->len - offset < len ? piece->len - offset : len;
+	/* Of a piece all units are of one parcel, given back together. */
+	if (!soft_shelf_lend(pull->view, piece->addr, piece->generation, offset, part, copier, ret))
+		return 0;
+	pull->lent++;
+	pull->lent_bytes += part;
+	return part;
+}
+
+void soft_pull_init(struct soft_pull *pull, pid_t pid, struct soft_shelf_view *view,
+		    const struct soft_record_read *record)
 {
 	memset(pull, 0, sizeof(*pull));
 	pull->source.fetch = fetch;
+	pull->source.lend = lend;
+	pull->view = view;
 	pull->pid = pid;
 	pull->record = record;
 }

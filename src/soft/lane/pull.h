@@ -6,6 +6,9 @@
  * The same call reads the sender's token behind the bytes: as long as it is the one that the record
  * came with, the process is the one that wrote the record (not another of its number, nor what it
  * executed since), and the bytes are still what it wanted to send.
+ *
+ * Bytes on the sender's shelf (copy/shelf.h) need not be fetched at all where they are for a device
+ * that copies them from there.
  */
 #ifndef SOFT_LANE_PULL_H
 #define SOFT_LANE_PULL_H
@@ -21,10 +24,14 @@ struct soft_pull {
 	const struct soft_record_read *record; /* borrowed */
 	int error;			       /* of the first fetch that failed */
 	uint64_t pulls, bytes;
+	struct soft_shelf_view *view; /* borrowed; NULL: none */
+	uint64_t lent, lent_bytes, mapped, mapped_bytes;
 };
 
-/* Payload of @record, of a lane from @pid; usable while @record is. */
-void soft_pull_init(struct soft_pull *pull, pid_t pid, const struct soft_record_read *record);
+/* Payload of @record, of a lane from @pid, who shows @view or (NULL) none; usable while @record is.
+ */
+void soft_pull_init(struct soft_pull *pull, pid_t pid, struct soft_shelf_view *view,
+		    const struct soft_record_read *record);
 
 /* Can the word be read there, and is it that? 0 or the errno, positive. */
 int soft_pull_try(pid_t pid, uint64_t token_at, uint64_t token);

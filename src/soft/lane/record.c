@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "soft/copy/shelf.h"
+
 #include "base/banned.h"
 
 _Static_assert(sizeof(struct soft_record) % 8 == 0, "what follows is aligned");
@@ -48,7 +50,8 @@ void soft_record_write(uint8_t *at, const struct soft_record_route *route,
 
 void soft_record_refer(uint8_t *at, const struct soft_record_route *route,
 		       const struct soft_packet *p, const struct iovec *pieces,
-		       unsigned int num_pieces, const void *token_at, uint64_t token)
+		       unsigned int num_pieces, const struct soft_shelf *shelf,
+		       const void *token_at, uint64_t token)
 {
 	struct soft_record r = head(route, p);
 
@@ -59,7 +62,13 @@ void soft_record_refer(uint8_t *at, const struct soft_record_route *route,
 	memcpy(at, &r, sizeof(r));
 	at += sizeof(r);
 	for (unsigned int i = 0; i < num_pieces; i++) {
-		struct soft_record_piece piece = {(uintptr_t)pieces[i].iov_base, pieces[i].iov_len};
+		const void *from = pieces[i].iov_base;
+		size_t len = pieces[i].iov_len;
+		struct soft_record_piece piece = {
+			.addr = (uintptr_t)from,
+			.len = (uint32_t)len,
+			.generation = shelf ? soft_shelf_generation(shelf, from, len) : 0,
+		};
 
 		memcpy(at + i * sizeof(piece), &piece, sizeof(piece));
 	}

@@ -28,6 +28,8 @@ enum {
 	SOFT_RECORD_PACKETS_MAX = SOFT_RECORD_PAYLOAD_MAX / 256,
 };
 
+struct soft_shelf;
+
 enum soft_record_kind { SOFT_RECORD_SKIP, SOFT_RECORD_PACKET };
 
 struct soft_record {
@@ -47,7 +49,9 @@ struct soft_record {
 };
 
 struct soft_record_piece {
-	uint64_t addr, len;
+	uint64_t addr;
+	uint32_t len;
+	uint32_t generation; /* of bytes on the sender's shelf (copy/shelf.h); 0: they are not */
 };
 
 /* A record as it was read. */
@@ -69,10 +73,12 @@ struct soft_record_route {
 void soft_record_write(uint8_t *at, const struct soft_record_route *route,
 		       const struct soft_packet *p, const struct iovec *pieces,
 		       unsigned int num_pieces);
-/* The same, the payload to be fetched from @pieces while the word at @token_at is @token. */
+/* The same, the payload to be fetched from @pieces while the word at @token_at is @token; or, those
+ * on @shelf (NULL: none), taken from there. */
 void soft_record_refer(uint8_t *at, const struct soft_record_route *route,
 		       const struct soft_packet *p, const struct iovec *pieces,
-		       unsigned int num_pieces, const void *token_at, uint64_t token);
+		       unsigned int num_pieces, const struct soft_shelf *shelf,
+		       const void *token_at, uint64_t token);
 void soft_record_skip(uint8_t *at, size_t bytes);
 
 /* Reads the record at @at, of which @there bytes can be read. Returns its length, or -EPROTO. */

@@ -11,6 +11,9 @@
  * at least SOFT_COPY_PIECE. What follows, to host memory too, stands behind it: a flag that a
  * later WRITE sets is never seen before the bytes of an earlier one. Both halves of a queue pair
  * have one: the responder for requests, the requester for answers to its READs.
+ *
+ * Bytes that a sender of this host lends (copy/shelf.h) need no staging here: they are copied from
+ * where he has them, and no packet that brought them may be acknowledged before.
  */
 #ifndef SOFT_QP_LANDING_H
 #define SOFT_QP_LANDING_H
@@ -37,6 +40,11 @@ struct soft_landing_ops {
 	/* Bytes of that message, or (NULL) of one that has not ended yet, could not be moved;
 	 * nothing behind will have an effect. */
 	void (*broken)(struct soft_qp *qp, const struct soft_landed *end);
+	/* Lent bytes have had their effect: their sender may hear of it. */
+	void (*returned)(struct soft_qp *qp);
+	/* Lent bytes were taken back while they were copied: he has given up what he was sending.
+	 * Nothing behind will have an effect, and nobody is to blame. */
+	void (*stale)(struct soft_qp *qp);
 };
 
 struct soft_landing {
@@ -46,6 +54,7 @@ struct soft_landing {
 	struct soft_effect *first_end; /* of messages; NULL: none waits */
 	uint64_t added, passed;	       /* effects, running counts */
 	size_t kept;
+	unsigned int lent; /* effects whose bytes are */
 	bool failed;
 	bool starved; /* something was refused with SOFT_BYTES_LATER since */
 	struct soft_staging_waiter waiter;
@@ -75,6 +84,10 @@ static inline bool soft_landing_passed(const struct soft_landing *landing, uint6
 /* Has a message ended without its effect? The end; else NULL. */
 const struct soft_landed *soft_landing_end_of_first(const struct soft_landing *landing);
 
+/* Of the first packet whose bytes are lent, if there is one, and messages before it. */
+bool soft_landing_first_lent(const struct soft_landing *landing, uint32_t *ret_psn,
+			     uint32_t *ret_msn);
+
 /* Was something refused for want of room, and there is room again? Says so once. */
 bool soft_landing_hungry(struct soft_landing *landing);
 
@@ -98,6 +111,8 @@ static inline int soft_landing_store(struct soft_landing *landing, struct soft_b
 
 /* No more bytes follow those that gather: their copy begins. */
 void soft_landing_cut(struct soft_landing *landing);
+/* The same for lent ones only: their sender waits. */
+void soft_landing_return(struct soft_landing *landing);
 /* A message ended, while soft_landing_busy(). -ENOMEM. */
 int soft_landing_end(struct soft_landing *landing, const struct soft_landed *end);
 

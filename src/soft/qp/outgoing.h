@@ -13,7 +13,7 @@
 
 struct soft_qp;
 
-enum { SOFT_OUTGOING_MAX = 8 << 20, SOFT_OUTGOING_LEAST = 2 << 20 }; /* bytes of one queue pair */
+enum { SOFT_OUTGOING_MAX = 8 << 20, SOFT_OUTGOING_LEAST = 4 << 20 }; /* bytes of one queue pair */
 
 struct soft_outgoing {
 	struct soft_qp *qp;

@@ -125,7 +125,19 @@ static void broken(struct soft_qp *qp, const struct soft_landed *end)
 	soft_qp_to_error(qp);
 }
 
-const struct soft_landing_ops soft_requester_landing = {landed, broken};
+static void returned(struct soft_qp *qp)
+{
+	(void)qp;
+}
+
+/* An answer that was taken back: no device of ours lends one. */
+static void stale(struct soft_qp *qp)
+{
+	qp->counters->req_cqe_error++;
+	soft_qp_to_error(qp);
+}
+
+const struct soft_landing_ops soft_requester_landing = {landed, broken, returned, stale};
 
 static void retire_one(struct soft_qp *qp, struct soft_send_wr *wr)
 {

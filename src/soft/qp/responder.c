@@ -155,7 +155,23 @@ static void broken(struct soft_qp *qp, const struct soft_landed *end)
 	close_now(qp);
 }
 
-const struct soft_landing_ops soft_responder_landing = {landed, broken};
+/* He waits for it, perhaps to send more. */
+static void returned(struct soft_qp *qp)
+{
+	qp->resp.ack_pending = true;
+}
+
+/* Its sender's queue pair has ended: nothing that could follow is right, and nothing is said. */
+static void stale(struct soft_qp *qp)
+{
+	struct soft_responder *r = &qp->resp;
+
+	r->closing = true;
+	r->nak = 0;
+	r->ack_pending = false;
+}
+
+const struct soft_landing_ops soft_responder_landing = {landed, broken, returned, stale};
 
 /* Does the packet stand where its opcode says, with the payload that such a one has? */
 static bool fits(const struct soft_qp *qp, const struct soft_packet *p, uint16_t flags)
@@ -203,12 +219,15 @@ static struct soft_refusal execute(struct soft_qp *qp, const struct soft_packet 
 	r->message_kind = flags & (SOFT_IS_SEND | SOFT_IS_WRITE);
 	r->in_message = !(flags & SOFT_IS_LAST);
 	/* Behind what has no effect yet an acknowledge says nothing, but that it will come. */
-	if (p->ack_request && !soft_landing_end_of_first(&r->landing))
+	if (p->ack_request && !soft_landing_end_of_first(&r->landing) && !r->landing.lent)
 		r->ack_pending = true;
 	r->expected_psn = soft_psn_add(r->expected_psn, soft_packet_count(p));
 	if (!r->in_message)
 		r->msn = soft_psn_add(r->msn, 1);
 	qp->counters->received_data_bytes += p->payload_bytes;
+	/* Nothing more need come before that is acknowledged. */
+	if (p->ack_request)
+		soft_landing_return(&r->landing);
 	return SOFT_EXECUTED;
 }
 
@@ -295,13 +314,20 @@ void soft_responder_request(struct soft_qp *qp, const struct soft_packet *p)
 		expected(qp, p, flags);
 }
 
-/* All before the last packet of the first message that has no effect yet. */
+/* All before the last packet of the first message that has no effect yet, and before the first
+ * whose bytes the requester still lends. */
 static void acknowledge(struct soft_qp *qp)
 {
 	const struct soft_responder *r = &qp->resp;
 	const struct soft_landed *end = soft_landing_end_of_first(&r->landing);
 	uint32_t next = end ? end->psn : r->expected_psn, msn = end ? end->msn : r->msn;
+	uint32_t lent_psn, lent_msn;
 
+	if (soft_landing_first_lent(&r->landing, &lent_psn, &lent_msn) &&
+	    soft_psn_diff(lent_psn, next) < 0) {
+		next = lent_psn;
+		msn = lent_msn;
+	}
 	if (r->num_answers > 0 && soft_psn_diff(r->answers[0].psn, next) < 0) {
 		next = r->answers[0].psn;
 		msn = soft_psn_add(r->answers[0].msn, SOFT_PSN_MASK);
@@ -330,8 +356,10 @@ bool soft_responder_pump(struct soft_qp *qp, size_t *budget)
 			close_now(qp);
 		return false;
 	}
+	if (r->nak || r->ack_pending)
+		soft_landing_return(&r->landing);
 	/* A NAK acknowledges all before it. */
-	if (r->nak && !soft_landing_end_of_first(&r->landing)) {
+	if (r->nak && !soft_landing_end_of_first(&r->landing) && !r->landing.lent) {
 		send_acknowledge(qp, r->nak, r->nak_psn, r->msn);
 		r->nak = 0;
 		r->ack_pending = false;
