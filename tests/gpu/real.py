@@ -111,6 +111,30 @@ def witness():
         bad.append("bufinfo")
 
 
+def lent():
+    """GPU to GPU on one host: what the lane that brings it says of how its bytes came. From the sender's staging by the
+    GPU's own copies, unless CUDA page-locks nothing for reading only, which it says then."""
+    lane = None
+    with start(LO, "-s", "vmm", "-t", "vmm2", "-l", str(4 << 20), "-n", "3000", "speed") as job:
+        while job.poll() is None:
+            for process in shown():
+                for found in process.get("lanes", []):
+                    if found["direction"] == "in" and found["bytes"] > 1 << 30:
+                        lane = found
+            time.sleep(0.05)
+        out, _ = job.communicate()
+    for line in out.splitlines():
+        print(f"    {line}", flush=True)
+    if lane is None:
+        print("lent: no lane seen with 1 GiB", flush=True)
+        bad.append("lent")
+        return
+    print("lent: " + ", ".join(f"{word} {lane[word]}" for word in
+                               ("bytes", "lent_bytes", "mapped_bytes", "pulled_bytes", "not_lent") if word in lane), flush=True)
+    if job.returncode or (lane["lent_bytes"] < lane["bytes"] * 0.9 and "not_lent" not in lane):
+        bad.append("lent")
+
+
 class Mps:
     def __enter__(self):
         self.dir = tempfile.mkdtemp()
@@ -154,6 +178,7 @@ def main():
         calls("no MPS", "same host", LO, kind)
     with Mps() as mps:
         speeds("MPS" if mps.there else "no MPS")
+        lent()
         step("bytes, wire", WIRE, "-s", "vmm", "-t", "vmm2", "-i", "20480", "bytes", limit=90)
         step("bytes, untold", LO, "-s", "host", "-t", "alloc", "bytes", limit=90, PP_GPU_UNTOLD="1")
         step("bytes, to the host", WIRE, "-s", "alloc", "-t", "host", "bytes", limit=90)
