@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/compiler.h"
+#include "rdma/silence.h"
 #include "base/banned.h"
 
 static const pp_ns EACH = 200 * PP_MILLISECOND;
@@ -112,13 +113,27 @@ static void look_for(struct pp_climb *c, unsigned int node, const char *why)
 		lose(c, node, why);
 }
 
+/* While others answer: not so often that it would be seen in what is measured. */
+static bool look_around(void *climb)
+{
+	struct pp_climb *c = climb;
+	pp_ns now = pp_clock_monotonic();
+
+	if (now - c->looked < PP_SILENCE_LOOK)
+		return false;
+	c->looked = now;
+	return find_lost(c);
+}
+
 int pp_climb_do(struct pp_climb *c, struct pp_order *o, unsigned int n, pp_ns limit)
 {
-	int r = pp_orders_do(o, n, limit, c->o->stopped);
+	const struct pp_orders_watch watch = {
+		.stopped = c->o->stopped, .look = look_around, .arg = c};
+	int r = pp_orders_do(o, n, limit, &watch);
 
-	if (r == -EINTR)
+	if (r == -EINTR && !c->over)
 		pp_climb_end(c, "interrupted");
-	else if (r)
+	else if (r && !c->over)
 		pp_climb_end(c, "out of memory");
 	for (unsigned int i = 0; i < n && !c->over; i++)
 		if (o[i].outcome == PP_ORDER_LOST)

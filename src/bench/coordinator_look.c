@@ -73,6 +73,7 @@ static int look_all(struct pp_climb *c, struct pp_error *err)
 	struct pp_seat *PP_AUTO_FREE seat = calloc(n, sizeof(*seat));
 	struct pp_order *PP_AUTO_FREE order = calloc(n, sizeof(*order));
 	struct pp_json *j;
+	const struct pp_orders_watch watch = {.stopped = c->o->stopped};
 	int r = seat && order ? 0 : pp_error_set(err, -ENOMEM, "out of memory");
 
 	for (unsigned int i = 0; !r && i < n; i++)
@@ -86,7 +87,7 @@ static int look_all(struct pp_climb *c, struct pp_error *err)
 		pp_json_i64(j, "port", c->o->port);
 		pp_json_bool(j, "all_rails", c->o->all_rails);
 	}
-	if (!r && pp_orders_do(order, n, LOOK_SECONDS * PP_SECOND, c->o->stopped))
+	if (!r && pp_orders_do(order, n, LOOK_SECONDS * PP_SECOND, &watch))
 		r = pp_error_set(err, -EINTR, "interrupted");
 	if (!r && !pp_orders_good(order, n, &bad))
 		r = pp_error_set(err, -EIO, "node %s: %s", c->b->nodes[bad].id, order[bad].why);

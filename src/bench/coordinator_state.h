@@ -58,6 +58,7 @@ struct pp_climb {
 	unsigned int done, all;
 	pp_ns end;			  /* when the time is up */
 	bool over;			  /* nothing more is begun */
+	pp_ns looked;			  /* for nodes that are gone */
 	struct pp_lateness *late;	  /* of each node */
 	const char *name[PP_CLIMB_NAMES]; /* of counters */
 	unsigned int n_names;

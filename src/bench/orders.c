@@ -80,6 +80,15 @@ static bool waiting(const struct pp_order *o)
 	return o->outcome == PP_ORDER_SILENT && o->seat->channel;
 }
 
+static void lose_gone(struct pp_order *o, unsigned int n)
+{
+	struct pp_error err;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (waiting(&o[i]) && pp_channel_gone(o[i].seat->channel, &err))
+			give_up(&o[i], PP_ORDER_LOST, err.text);
+}
+
 static unsigned int poll_some(struct pp_order *o, unsigned int n, struct pollfd *p)
 {
 	unsigned int left = 0;
@@ -96,12 +105,15 @@ static unsigned int poll_some(struct pp_order *o, unsigned int n, struct pollfd 
 	return left;
 }
 
-int pp_orders_do(struct pp_order *o, unsigned int n, pp_ns limit, bool (*stopped)(void))
+int pp_orders_do(struct pp_order *o, unsigned int n, pp_ns limit,
+		 const struct pp_orders_watch *watch)
 {
+	static const struct pp_orders_watch none;
 	pp_ns end = pp_clock_monotonic() + limit;
 	struct pollfd *PP_AUTO_FREE p = calloc(n ? n : 1, sizeof(*p));
 	char why[96];
 
+	watch = watch ? watch : &none;
 	if (!p)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < n; i++)
@@ -109,9 +121,11 @@ int pp_orders_do(struct pp_order *o, unsigned int n, pp_ns limit, bool (*stopped
 	while (poll_some(o, n, p)) {
 		for (unsigned int i = 0; i < n; i++)
 			if (p[i].fd >= 0 && p[i].revents)
-				take(&o[i], stopped);
-		if (stopped && stopped())
+				take(&o[i], watch->stopped);
+		if ((watch->stopped && watch->stopped()) ||
+		    (watch->look && watch->look(watch->arg)))
 			return -EINTR;
+		lose_gone(o, n);
 		if (pp_clock_monotonic() < end)
 			continue;
 		(void)snprintf(why, sizeof(why), "the agent did not answer in %lld s",

@@ -43,8 +43,20 @@ struct pp_order {
 
 /* Begins the command's object; the caller adds members to the writer that it returns. */
 struct pp_json *pp_order_begin(struct pp_order *o, struct pp_seat *seat, enum pp_do what);
-/* Sends all @n and waits for their answers. -EINTR: @stopped said so; answers are missing then. */
-int pp_orders_do(struct pp_order *o, unsigned int n, pp_ns limit, bool (*stopped)(void));
+
+/* What ends the waiting for answers; NULL members: nothing. */
+struct pp_orders_watch {
+	bool (*stopped)(void);
+	bool (*look)(void *arg); /* asked now and then, also while others answer */
+	void *arg;
+};
+
+/*
+ * Sends all @n and waits for their answers. -EINTR: @watch (may be NULL) said so; answers are
+ * missing then.
+ */
+int pp_orders_do(struct pp_order *o, unsigned int n, pp_ns limit,
+		 const struct pp_orders_watch *watch);
 /* All were done; else the first that was not, in *ret_bad. */
 bool pp_orders_good(const struct pp_order *o, unsigned int n, unsigned int *ret_bad);
 void pp_orders_free(struct pp_order *o, unsigned int n);

@@ -158,6 +158,20 @@ int pp_channel_fill(struct pp_channel *c, size_t need)
 	return 0;
 }
 
+/* Since the kernel last heard of the peer's; 0: no socket of TCP. */
+static pp_ns silent(const struct pp_channel *c)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+	uint32_t ms;
+
+	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return 0;
+	ms = info.tcpi_last_data_recv < info.tcpi_last_ack_recv ? info.tcpi_last_data_recv
+								: info.tcpi_last_ack_recv;
+	return ms * PP_MILLISECOND;
+}
+
 static int lost(struct pp_channel *c, int code, struct pp_error *err)
 {
 	if (code == -ENOMEM)
@@ -170,6 +184,17 @@ static int lost(struct pp_channel *c, int code, struct pp_error *err)
 	return pp_error_set(err, -ECONNRESET, "%s is lost: %s", c->peer,
 			    code == -ETIMEDOUT ? "its host does not answer any more"
 					       : strerror(-code));
+}
+
+bool pp_channel_gone(struct pp_channel *c, struct pp_error *err)
+{
+	if (!pp_silence_look(&c->silence, pp_clock_monotonic(), silent(c)))
+		return false;
+	/* Nobody waits for what the kernel still tries. */
+	(void)shutdown(c->fd, SHUT_RDWR);
+	c->stage = PP_CHANNEL_BROKEN;
+	(void)lost(c, -ETIMEDOUT, err);
+	return true;
 }
 
 /* The whole of @iov, or the channel is broken. */
@@ -260,6 +285,7 @@ int pp_channel_receive(struct pp_channel *c, pp_ns deadline, bool (*stopped)(voi
 		       struct pp_error *err)
 {
 	struct pp_frame frame;
+	pp_ns look;
 	int r;
 
 	for (;;) {
@@ -273,11 +299,17 @@ int pp_channel_receive(struct pp_channel *c, pp_ns deadline, bool (*stopped)(voi
 		if (r != -EAGAIN)
 			return refused(c, r, err);
 		r = pp_channel_fill(c, frame.need);
+		/* Once it is known, the end of the socket is ours. */
+		if ((r == -EAGAIN || c->silence.gone) && pp_channel_gone(c, err))
+			return -ECONNRESET;
 		if (r && r != -EAGAIN)
 			return lost(c, r, err);
 		if (!r)
 			continue;
-		r = pp_channel_wait(c->fd, POLLIN, deadline, stopped);
+		look = pp_clock_monotonic() + PP_SILENCE_LOOK;
+		r = pp_channel_wait(c->fd, POLLIN, look < deadline ? look : deadline, stopped);
+		if (r == -ETIMEDOUT && look < deadline)
+			continue;
 		if (r == -ETIMEDOUT)
 			return pp_error_set(err, r, "%s does not answer", c->peer);
 		if (r)

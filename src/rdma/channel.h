@@ -63,6 +63,13 @@ int pp_channel_send(struct pp_channel *c, const char *text, size_t len, struct p
 int pp_channel_receive(struct pp_channel *c, pp_ns deadline, bool (*stopped)(void), json_t **ret,
 		       struct pp_error *err);
 
+/*
+ * A look at whether the peer's host still answers, for who waits without pp_channel_receive(),
+ * which looks too: each PP_SILENCE_LOOK (rdma/silence.h). True: it does not, and the channel is
+ * broken; @err says so.
+ */
+bool pp_channel_gone(struct pp_channel *c, struct pp_error *err);
+
 /* To wait for several at once by poll(2); readable: a message or the end has begun to come. */
 int pp_channel_fd(const struct pp_channel *c);
 /* "10.0.0.2:41234", or "local". */

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "rdma/channel.h"
 #include "rdma/frame.h"
+#include "rdma/silence.h"
 
 enum {
 	PP_CHANNEL_INTRODUCTION = 4096, /* bytes of the first frame, of a peer not yet known */
@@ -37,6 +38,7 @@ struct pp_channel {
 	bool dialler;
 	bool greeted; /* the dialler has said its greeting */
 	char peer[128];
+	struct pp_silence silence;
 	struct pp_frame_way in, out;
 	struct pp_buf bytes; /* of the frame or greeting that comes in */
 	uint8_t nonce[PP_FRAME_NONCE];
@@ -67,6 +69,8 @@ struct pp_channel_dial {
 	pp_ns deadline;
 	bool once; /* -ECONNREFUSED at once when nobody listens */
 	bool (*stopped)(void);
+	/* To the same host, or NULL: -EHOSTDOWN as soon as it is gone. */
+	struct pp_channel *beside;
 };
 /* As pp_channel_connect(). */
 int pp_channel_dial(const struct pp_channel_dial *d, struct pp_channel **ret, struct pp_error *err);
@@ -80,7 +84,10 @@ int pp_channel_fill(struct pp_channel *c, size_t need);
 /* Waits for @events of @fd. 0; -ETIMEDOUT; -EINTR: @stopped (may be NULL) said so. */
 int pp_channel_wait(int fd, short events, pp_ns deadline, bool (*stopped)(void));
 
-/* No delay, and a peer that is silent for 4 s is given up by the kernel, idle or not. */
+/*
+ * No delay; a probe for each second without a sign of the peer. What pp_channel_gone() does not
+ * look at the kernel gives up by itself, 4 s after it was last sent something.
+ */
 void pp_channel_tune(int fd);
 /* "10.0.0.2:41234", "[fe80::1%2]:41234", good to dial; a mapped IPv4 address is shown as one. */
 void pp_channel_name(const struct sockaddr_storage *address, char *ret, size_t size);

@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "rdma/silence.h"
 #include "base/banned.h"
-
-#define STEP (1500 * PP_MILLISECOND)
 
 enum { DESCRIPTORS = 65536 };
 
@@ -90,7 +89,7 @@ static PP_NORETURN void child(struct pp_channel *c, int out, pid_t parent,
 int pp_child_start(struct pp_channel *c, int (*run)(struct pp_channel *c, const void *arg),
 		   const void *arg, struct pp_child *ret)
 {
-	struct pp_child new = {.since = pp_clock_monotonic()};
+	struct pp_child new = {.since = pp_clock_monotonic(), .step = pp_ending_step(0)};
 	pid_t parent = getpid();
 	int said[2], r;
 
@@ -159,8 +158,10 @@ static void enter(struct pp_child *child, enum pp_child_stage stage)
 	child->since = pp_clock_monotonic();
 }
 
-void pp_child_end(struct pp_child *child)
+void pp_child_end(struct pp_child *child, pp_ns step)
 {
+	if (step < child->step)
+		child->step = step;
 	if (child->stage != PP_CHILD_RUNS)
 		return;
 	/* The peer, and the child itself, shall see it too. */
@@ -200,7 +201,7 @@ void pp_child_step(struct pp_child *child)
 		return;
 	if (child->stage == PP_CHILD_RUNS && has_ended(child))
 		enter(child, PP_CHILD_ENDS);
-	if (child->stage == PP_CHILD_RUNS || pp_clock_monotonic() - child->since < STEP)
+	if (child->stage == PP_CHILD_RUNS || pp_clock_monotonic() - child->since < child->step)
 		return;
 	switch (child->stage) {
 	case PP_CHILD_ENDS:

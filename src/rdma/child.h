@@ -5,8 +5,8 @@
  * It has a process group and a channel of its own and nothing else of ours: other descriptors are
  * closed, standard input and output lead nowhere, and of what it writes to standard error the end
  * is kept. It dies with the node's process. Its life ends in steps once its channel has ended:
- * 1.5 s to end by itself, SIGTERM, 1.5 s more, SIGKILL to its group, 1.5 s more, then it is left
- * alone, for a process stuck in a driver takes no signal.
+ * a step (rdma/silence.h: 1.5 s, less where time is short) to end by itself, SIGTERM, a step,
+ * SIGKILL to its group, a step, then it is left alone: stuck in a driver it takes no signal.
  */
 #ifndef PP_RDMA_CHILD_H
 #define PP_RDMA_CHILD_H
@@ -35,6 +35,7 @@ struct pp_child {
 	uint64_t number;
 	enum pp_child_stage stage;
 	pp_ns since;		      /* of the stage */
+	pp_ns step;		      /* what each stage of its end may take */
 	int watch;		      /* its end of the channel, to see when it ends */
 	int from;		      /* its standard error; -1: closed */
 	int status;		      /* as waitpid(2), once it is over */
@@ -49,8 +50,8 @@ int pp_child_start(struct pp_channel *c, int (*run)(struct pp_channel *c, const 
 void pp_child_watch(const struct pp_child *child, struct pollfd ret[2]);
 /* After a poll, or when time has passed: sees what happened and takes the next step. */
 void pp_child_step(struct pp_child *child);
-/* Its channel is to be taken as ended. */
-void pp_child_end(struct pp_child *child);
+/* Its channel is to be taken as ended; @step: what each stage of its end may take at most. */
+void pp_child_end(struct pp_child *child, pp_ns step);
 bool pp_child_is_over(const struct pp_child *child);
 /* "was killed by signal 9 (KILL)", with its last words; "" when it ended as it should. */
 void pp_child_fate(const struct pp_child *child, char *ret, size_t size);

@@ -21,8 +21,25 @@ struct dialling {
 	pp_ns began;
 };
 
-static int connect_one(const struct sockaddr_storage *at, socklen_t size, pp_ns deadline,
-		       bool (*stopped)(void), int *ret_fd)
+/* Also looks at whether the host is still there, where that can be known. */
+static int wait_for(const struct dialling *d, int fd, short events, pp_ns deadline)
+{
+	struct pp_error err;
+	pp_ns look;
+	int r;
+
+	do {
+		if (d->asked->beside && pp_channel_gone(d->asked->beside, &err))
+			return -EHOSTDOWN;
+		look = pp_clock_monotonic() + PP_SILENCE_LOOK;
+		r = pp_channel_wait(fd, events, look < deadline ? look : deadline,
+				    d->asked->stopped);
+	} while (r == -ETIMEDOUT && look < deadline);
+	return r;
+}
+
+static int connect_one(const struct dialling *d, const struct sockaddr_storage *at, socklen_t size,
+		       pp_ns deadline, int *ret_fd)
 {
 	int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = 0, code = 0;
@@ -31,7 +48,7 @@ static int connect_one(const struct sockaddr_storage *at, socklen_t size, pp_ns 
 	if (fd < 0)
 		return -errno;
 	if (connect(fd, (const struct sockaddr *)at, size))
-		r = errno == EINPROGRESS ? pp_channel_wait(fd, POLLOUT, deadline, stopped) : -errno;
+		r = errno == EINPROGRESS ? wait_for(d, fd, POLLOUT, deadline) : -errno;
 	if (!r && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) == 0)
 		r = -code;
 	if (r) {
@@ -52,8 +69,8 @@ static int connect_any(const struct pp_location_list *list, const struct diallin
 
 		if (list->n == 1 || end > d->asked->deadline)
 			end = d->asked->deadline;
-		r = connect_one(&list->at[i], list->size[i], end, d->asked->stopped, ret_fd);
-		if (!r || r == -EINTR)
+		r = connect_one(d, &list->at[i], list->size[i], end, ret_fd);
+		if (!r || r == -EINTR || r == -EHOSTDOWN)
 			return r;
 	}
 	return r;
@@ -78,6 +95,8 @@ static int unreached(const struct dialling *d, int code, struct pp_error *err)
 				    "no answer from %s port %u in %.0f s: the host is down, or a "
 				    "firewall drops; let TCP port %u through",
 				    host, d->text.port, s, d->text.port);
+	case -EHOSTDOWN:
+		return pp_error_set(err, code, "%s does not answer any more", d->asked->address);
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:
 		return pp_error_set(err, -EHOSTUNREACH,
@@ -98,8 +117,8 @@ static int greet(const struct dialling *d, struct pp_channel *c, struct pp_error
 	if (deadline > d->asked->deadline)
 		deadline = d->asked->deadline;
 	while ((r = pp_channel_greet(c, d->asked->token, err)) == -EAGAIN) {
-		r = pp_channel_wait(c->fd, POLLIN, deadline, d->asked->stopped);
-		if (r == -EINTR)
+		r = wait_for(d, c->fd, POLLIN, deadline);
+		if (r == -EINTR || r == -EHOSTDOWN)
 			return unreached(d, r, err);
 		if (r)
 			return pp_error_set(

@@ -13,7 +13,11 @@
 #include "rdma/record.h"
 #include "base/banned.h"
 
-enum { TICK_MS = 250, HURRY_MS = 20, WATCHED = 2 + PP_GATE_WATCHED + 2 * PP_KEEPER_CHILDREN };
+enum {
+	TICK_MS = PP_SILENCE_LOOK / PP_MILLISECOND,
+	HURRY_MS = 20,
+	WATCHED = 2 + PP_GATE_WATCHED + 2 * PP_KEEPER_CHILDREN
+};
 
 #define DIAL_LIMIT (3 * PP_SECOND)
 
@@ -35,7 +39,8 @@ int pp_keeper_kind_parse(const char *name, enum pp_keeper_kind *ret)
 	return -EINVAL;
 }
 
-static void end_run(struct pp_keeper *k, int code, const char *why)
+/* @elapsed: of the time in which all is to have ended. */
+static void end_run(struct pp_keeper *k, int code, const char *why, pp_ns elapsed)
 {
 	if (k->over)
 		return;
@@ -43,7 +48,7 @@ static void end_run(struct pp_keeper *k, int code, const char *why)
 	k->code = code;
 	(void)snprintf(k->why, sizeof(k->why), "%s", why);
 	for (unsigned int i = 0; i < k->n; i++)
-		pp_child_end(&k->child[i]);
+		pp_child_end(&k->child[i], pp_ending_step(elapsed));
 }
 
 /* News for the coordinator: lost rather than waited for when it does not read. */
@@ -182,13 +187,14 @@ static bool receive_order(struct pp_keeper *k)
 	if (r == -ETIMEDOUT)
 		return false;
 	if (r) {
-		end_run(k, -ECONNRESET, err.text);
+		end_run(k, -ECONNRESET, err.text, k->control->silence.gone ? PP_SILENCE_WORST : 0);
 		return false;
 	}
 	if (strcmp(word(m, "do"), "agent") == 0 && !k->over)
 		dial(k, m);
 	if (strcmp(word(m, "do"), "end") == 0)
-		end_run(k, word(m, "why")[0] ? -ECANCELED : 0, word(m, "why"));
+		end_run(k, word(m, "why")[0] ? -ECANCELED : 0, word(m, "why"),
+			json_is_true(json_object_get(m, "hurry")) ? PP_SILENCE_WORST : 0);
 	json_decref(m);
 	return true;
 }
@@ -254,7 +260,7 @@ int pp_keeper_run(struct pp_keeper *k, struct pp_error *err)
 		wait_for_news(k);
 		if (k->stopped && k->stopped() && !k->over) {
 			tell(k, "gone", 0, "was interrupted");
-			end_run(k, -EINTR, "interrupted");
+			end_run(k, -EINTR, "interrupted", 0);
 		}
 		take_news(k);
 		for (unsigned int i = 0; i < k->n; i++)

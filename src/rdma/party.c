@@ -16,7 +16,6 @@
 #include "base/banned.h"
 
 #define GATHER_LIMIT (30 * PP_SECOND)
-#define END_LIMIT    (6 * PP_SECOND)
 #define NEWS_LIMIT   (PP_SECOND)
 
 struct pp_party_member *pp_party_add(struct pp_party *p)
@@ -139,7 +138,9 @@ bool pp_party_hear(struct pp_party_member *m, pp_ns deadline, bool (*stopped)(vo
 	int r = pp_channel_receive(m->control, deadline, stopped, &news, &err);
 
 	if (r && r != -ETIMEDOUT && r != -EINTR && !m->fate[0])
-		(void)snprintf(m->fate, sizeof(m->fate), "node has ended its connection");
+		(void)snprintf(m->fate, sizeof(m->fate), "node %s",
+			       m->control->silence.gone ? "does not answer any more"
+							: "has ended its connection");
 	if (r)
 		return false;
 	event = json_string_value(json_object_get(news, "event"));
@@ -219,16 +220,34 @@ static void wait_child(pid_t pid, pp_ns deadline)
 	}
 }
 
+/* Did one vanish? Then most of the time in which all is to end has gone by. */
+static bool is_late(const struct pp_party *p)
+{
+	for (unsigned int i = 0; i < p->n; i++)
+		if (p->member[i].control && p->member[i].control->silence.gone)
+			return true;
+	return false;
+}
+
+static const char *last_order(const struct pp_party *p, bool late)
+{
+	if (p->stopped && p->stopped())
+		return "{\"do\":\"end\",\"why\":\"was interrupted\"}";
+	return late ? "{\"do\":\"end\",\"hurry\":true}" : "{\"do\":\"end\"}";
+}
+
 struct pp_party *pp_party_free(struct pp_party *p)
 {
-	pp_ns deadline = pp_clock_monotonic() + END_LIMIT;
-	const char *end = "{\"do\":\"end\"}";
 	struct pp_error err;
+	const char *end;
+	pp_ns deadline;
+	bool late;
 
 	if (!p)
 		return NULL;
-	if (p->stopped && p->stopped())
-		end = "{\"do\":\"end\",\"why\":\"was interrupted\"}";
+	late = is_late(p);
+	end = last_order(p, late);
+	deadline = pp_clock_monotonic() + pp_ending_wait(late ? PP_SILENCE_WORST : 0);
 	for (unsigned int i = 0; i < p->n; i++) {
 		if (!p->member[i].control)
 			continue;

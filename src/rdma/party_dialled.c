@@ -34,7 +34,8 @@ static int open_dialled(struct pp_party *p, struct pp_party_member *m, enum pp_k
 {
 	const struct pp_party_introduction i = {
 		.what = pp_keeper_kind_name(kind), .run = p->run, .number = p->agents++};
-	struct pp_channel_dial d = {.deadline = pp_clock_monotonic() + AGENT_LIMIT, .once = true};
+	struct pp_channel_dial d = {
+		.deadline = pp_clock_monotonic() + AGENT_LIMIT, .once = true, .beside = m->control};
 
 	return dial(p, m->dialled, &i, &d, ret, err);
 }

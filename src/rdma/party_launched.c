@@ -11,7 +11,6 @@
 #include "base/banned.h"
 
 #define AGENT_LIMIT (10 * PP_SECOND)
-#define SLICE	    (500 * PP_MILLISECOND)
 
 static int send_order(struct pp_party *p, struct pp_party_member *m, enum pp_keeper_kind kind,
 		      uint64_t number, struct pp_error *err)
@@ -46,7 +45,8 @@ static int open_launched(struct pp_party *p, struct pp_party_member *m, enum pp_
 
 	m->fate[0] = '\0';
 	while (!r) {
-		r = pp_gate_wait(p->gate, pp_clock_monotonic() + SLICE, p->stopped, &c, err);
+		r = pp_gate_wait(p->gate, pp_clock_monotonic() + PP_SILENCE_LOOK, p->stopped, &c,
+				 err);
 		if (!r && is_the_one(p, c, kind, number)) {
 			*ret = c;
 			return 0;

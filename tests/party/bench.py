@@ -510,6 +510,21 @@ def part_vanished(all_nodes):
         cut_short(what, began, first, others, f"n{number + 2}", 1, got)
         nodes.ip("link", "set", three[number + 1].outer, "master", "br0")
 
+    # It has no part, and what runs now goes on for long: the run ends in the middle of it.
+    what = "a host that rests vanishes"
+    first, others = running(three, "--duration", "60s", "--repeats", "1")
+    began = time.monotonic()
+    three[2].cut()
+    status, out, err = finish(first)
+    d = document(out, what)
+    print(f"{what}: {status} {said(err)} {d.get('ended')} [{time.monotonic() - began:.1f} s]", flush=True)
+    expect(status == 1 and d.get("whole") is False and "n3 was lost: node does not answer" in (d.get("ended") or ""), f"{what}: {status} {d.get('ended')}")
+    expect(not any(c["samples_mb_per_s"] for p in d["pairs"] for c in p["cells"]), f"{what}: the run went on")
+    for other in others:
+        finish(other)
+    tidy(what, began)
+    nodes.ip("link", "set", three[2].outer, "master", "br0")
+
 
 def main():
     nodes.alone()

@@ -398,7 +398,7 @@ static void test_coordinator_killed(void **state)
  */
 static void test_left(void **state)
 {
-	struct pp_child child = {.stage = PP_CHILD_RUNS, .from = -1};
+	struct pp_child child = {.stage = PP_CHILD_RUNS, .from = -1, .step = PP_SECOND};
 	int out[2], end[2];
 	char text[128], pid[32];
 	pid_t between;
@@ -419,7 +419,7 @@ static void test_left(void **state)
 	child.watch = end[0];
 	pp_child_step(&child);
 	assert_int_equal(child.stage, PP_CHILD_RUNS);
-	pp_child_end(&child);
+	pp_child_end(&child, PP_SECOND / 10);
 	for (int i = 0; i < 6000 && !pp_child_is_over(&child); i++) {
 		pause_ms(10);
 		pp_child_step(&child);
