@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 
 static struct pp_node node;
 static struct pp_object *hca;
+static char uverbs[24]; /* of this run alone: the scan sees those of others that run beside it */
 
 static void start(struct pp_source *src)
 {
@@ -30,7 +32,8 @@ static void start(struct pp_source *src)
 	node.self = pp_object_add(&node.facts, PP_NODE, "node");
 	hca = pp_object_add(&node.facts, PP_HCA, "0000:3b:00.0");
 	pp_fact_str(&node.facts, hca, PP_F_HCA_NAME, "fake_0", NULL);
-	pp_fact_str(&node.facts, hca, PP_F_HCA_UVERBS, "uverbs7", NULL);
+	(void)snprintf(uverbs, sizeof(uverbs), "uverbs%d", getpid());
+	pp_fact_str(&node.facts, hca, PP_F_HCA_UVERBS, uverbs, NULL);
 	pp_fact_bool(&node.facts, hca, PP_F_HCA_HAS_DEVICE, true, NULL);
 }
 
@@ -154,10 +157,11 @@ static pid_t hold_device(char dir[])
 	pid_t pid;
 
 	assert_non_null(mkdtemp(dir));
-	(void)snprintf(path, sizeof(path), "%s/uverbs7", dir);
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, uverbs);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test does not wait for it */
 		fd = open(path, O_CREAT | O_RDWR, 0600);
 		(void)!write(ready[1], "x", fd >= 0);
 		(void)pause();
@@ -176,7 +180,7 @@ static void test_busy(void **state)
 
 	(void)state;
 	(void)snprintf(expected, sizeof(expected),
-		       "not probed: process %d has uverbs7 open (--busy-ok probes it)", pid);
+		       "not probed: process %d has %s open (--busy-ok probes it)", pid, uverbs);
 	assert_int_equal(p->busy, 1);
 	assert_int_equal(p->row[0].verdict, PP_UNKNOWN);
 	assert_string_equal(p->row[0].note, expected);
@@ -196,7 +200,7 @@ static void test_busy(void **state)
 		assert_string_equal(p->row[0].note, "not probed: whether others use it is not "
 						    "known (--busy-ok probes it)");
 	pp_probe_free(p);
-	(void)snprintf(path, sizeof(path), "%s/uverbs7", dir);
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, uverbs);
 	(void)unlink(path);
 	(void)rmdir(dir);
 }
