@@ -40,8 +40,8 @@ static int open_endpoint(struct pp_agent *a, const struct pp_open_command *o, st
 		.port = (uint8_t)o->port,
 		.gid_index = (int)o->gid_index,
 		.qps = staged ? 1 : (unsigned int)o->qps,
-		.depth = staged && o->depth < 2 * PP_STAGED_RING ? 2 * PP_STAGED_RING
-								 : (unsigned int)o->depth,
+		.depth = staged && o->depth < PP_STAGED_DEPTH ? PP_STAGED_DEPTH
+							      : (unsigned int)o->depth,
 		.mtu = (unsigned int)o->mtu,
 		.traffic_class = (int)o->traffic_class,
 		.sl = (int)o->sl,

@@ -95,7 +95,7 @@ static struct pp_staged_run staged_of(struct pp_agent *a)
 		.out = a->slots.offset[way_out(a)],
 		.in = a->slots.offset[way_in(a)],
 		.n_slots = a->slots.n,
-		.by_send = c->op == PP_SEND,
+		.op = (enum pp_operation)c->op,
 		.size = (uint64_t)c->size,
 		.out_messages = both || c->role == PP_ROLE_ACTIVE ? n : 0,
 		.in_messages = both || c->role != PP_ROLE_ACTIVE ? n : 0,
@@ -137,8 +137,6 @@ int pp_agent_ready(struct pp_agent *a, const struct pp_command *c, struct pp_jso
 	if (latency(&a->cell) && a->cell.messages > LATENCIES_MOST)
 		return pp_error_set(err, -EINVAL, "ready: more than %d messages of latency",
 				    LATENCIES_MOST);
-	if (a->staged && a->cell.op == PP_READ)
-		return pp_error_set(err, -EOPNOTSUPP, "ready: staged has no READ");
 	r = pp_agent_lay(a, (uint64_t)a->cell.size, err);
 	r = r ? r : make_ready(a, err);
 	if (r)

@@ -198,11 +198,6 @@ static void begin_cell(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 	*g = (struct pp_gathering){.cell = NULL};
 	if (!cell || !pp_rung_is_open(m, r))
 		return;
-	if (r == PP_RUNG_STAGED && cell->op == PP_READ) {
-		cell->state = PP_BENCH_SKIPPED;
-		cell->why = "a READ meets memory that its owner would have to copy out before";
-		return;
-	}
 	cell->sample = pp_arena_array(c->b->arena, c->o->repeats, sizeof(*cell->sample));
 	if (!cell->sample)
 		return;

@@ -25,6 +25,12 @@ struct repeat {
 	int64_t seed[2];
 };
 
+/* Both ends work, whatever the operation. */
+static bool is_two_sided(const struct pp_bench_cell *cell)
+{
+	return cell->rung == PP_RUNG_TCP || cell->rung == PP_RUNG_STAGED;
+}
+
 static enum pp_role role_of(const struct pp_bench_cell *cell, unsigned int end)
 {
 	static const enum pp_role bandwidth[PP_OPERATIONS][2] = {
@@ -37,8 +43,7 @@ static enum pp_role role_of(const struct pp_bench_cell *cell, unsigned int end)
 		[PP_READ] = {PP_ROLE_PASSIVE, PP_ROLE_PING},
 		[PP_SEND] = {PP_ROLE_PING, PP_ROLE_PONG},
 	};
-	bool two_sided = cell->rung == PP_RUNG_TCP || cell->rung == PP_RUNG_STAGED;
-	enum pp_operation op = two_sided ? PP_SEND : cell->op;
+	enum pp_operation op = is_two_sided(cell) ? PP_SEND : cell->op;
 
 	if (cell->measure == PP_BIDIRECTIONAL)
 		return PP_ROLE_ACTIVE;
@@ -50,7 +55,7 @@ static bool is_target(const struct pp_bench_cell *cell, unsigned int end)
 {
 	if (cell->measure == PP_BIDIRECTIONAL)
 		return true;
-	if (cell->measure == PP_LATENCY && (cell->op != PP_READ || cell->rung == PP_RUNG_TCP))
+	if (cell->measure == PP_LATENCY && (cell->op != PP_READ || is_two_sided(cell)))
 		return true;
 	return end == 1;
 }

@@ -3,6 +3,12 @@
  * Bounce buffers, their registration, and receives. Receives are all alike, and serve data by SEND,
  * data by WRITE (which uses no buffer of theirs) and credits; there are twice as many as places,
  * since as many data as places, and one credit for each, may be under way.
+ *
+ *   @in   places 0 to 7: data by WRITE, or what was read    8 to 15: what the peer may read
+ *         all 16: data by SEND, whichever receive it meets
+ *   @out  what is written and sent from
+ *
+ * What may be read needs no room of its own: a run has one operation.
  */
 #include "bench/staged_state.h"
 
@@ -57,7 +63,10 @@ int pp_staged_new(struct pp_endpoint *endpoint, struct pp_memory *memory, struct
 		r = s->mr_out ? 0 : err->code;
 	}
 	if (!r) {
-		s->mr_in = enroll(s, &s->in, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, err);
+		s->mr_in = enroll(s, &s->in,
+				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					  IBV_ACCESS_REMOTE_READ,
+				  err);
 		r = s->mr_in ? 0 : err->code;
 	}
 	if (r) {

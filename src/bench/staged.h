@@ -6,6 +6,10 @@
  *   memory ─ copy out ─> bounce ─ WRITE with immediate, or SEND ─> bounce ─ copy in ─> memory
  *                          ^──────────── credit: the place is free ────────┘
  *
+ * With READ the owner's message is empty and says that the chunk is there; the peer reads it:
+ *
+ *   memory ─ copy out ─> bounce ─ SEND, empty ─> READ of that place ─> bounce ─ copy in ─> memory
+ *
  * A message goes in chunks of 1 MiB, or whole when it is smaller. The immediate says which chunk,
  * or, with its top bit, how many places came free. Both directions may run at once. One queue
  * pair; its receives are posted for both data and credits. Not thread-safe.
@@ -20,6 +24,8 @@
 enum {
 	PP_STAGED_CHUNK = 1 << 20,
 	PP_STAGED_RING = 8, /* places of each direction */
+	/* requests at once: messages, READs, a credit */
+	PP_STAGED_DEPTH = 3 * PP_STAGED_RING,
 };
 
 struct pp_staged;
@@ -29,14 +35,14 @@ int pp_staged_new(struct pp_endpoint *endpoint, struct pp_memory *memory, struct
 		  struct pp_error *err);
 struct pp_staged *pp_staged_free(struct pp_staged *s); /* returns NULL */
 
-/* Where the peer's data come in: address and rkey for the peer. */
+/* What the peer writes into, and reads from: address and rkey for the peer. */
 void pp_staged_place(const struct pp_staged *s, uint64_t *ret_address, uint32_t *ret_key);
 void pp_staged_set_peer(struct pp_staged *s, uint64_t address, uint32_t key);
 
 struct pp_staged_run {
 	const uint64_t *out, *in; /* offsets of slots in the memory */
 	unsigned int n_slots;
-	bool by_send; /* SEND; else WRITE with immediate */
+	enum pp_operation op; /* WRITE goes with an immediate */
 	uint64_t size, out_messages, in_messages;
 	bool ping, first; /* latency: one message at a time, @first begins */
 	pp_ns silence;

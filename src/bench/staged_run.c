@@ -5,7 +5,9 @@
  *
  *   out: started >= copied >= posted >= completed    a place is used again once completed
  *                             posted >= credited     and posted to once the peer took it
- *   in:  arrived >= placed                           placed - credited to the peer: to be told
+ *   in:  arrived >= fetched >= placed                placed - credited to the peer: to be told
+ *
+ * What arrives is the chunk, and fetched by that; by READ it is word of it, and fetched once read.
  */
 #include "bench/staged_state.h"
 
@@ -27,9 +29,10 @@ struct going {
 	struct pp_traffic_failure failure;
 	uint64_t chunks_of_one, out_chunks, in_chunks;
 	uint64_t started, copied, posted, completed, credited;
-	uint64_t arrived, placed, told;
-	unsigned int buffer[PP_STAGED_RECEIVES]; /* where the chunks from placed to arrived lie */
-	bool telling;				 /* a credit is under way */
+	uint64_t arrived, fetched, placed, told;
+	unsigned int
+		buffer[PP_STAGED_RECEIVES]; /* of receives, of the chunks from placed to arrived */
+	bool telling;			    /* a credit is under way */
 	uint64_t copies, moves;
 	pp_ns *latency, began;
 	struct pp_error *err;
@@ -67,6 +70,15 @@ static int copy_error(struct going *g, int r, const char *which)
 			    pp_errno_text(r, name, sizeof(name)));
 }
 
+/* Where a chunk goes out from: what is to be read lies where the peer may read. */
+static uint8_t *place_out(const struct going *g, uint64_t chunk)
+{
+	size_t place = (size_t)(chunk % PP_STAGED_RING);
+
+	return g->t->op == PP_READ ? g->s->in.at + (PP_STAGED_RING + place) * PP_STAGED_CHUNK
+				   : g->s->out.at + place * PP_STAGED_CHUNK;
+}
+
 static int start_copies(struct going *g)
 {
 	uint64_t end = allowed(g);
@@ -81,7 +93,7 @@ static int start_copies(struct going *g)
 		if (g->t->ping && g->t->first && g->started % g->chunks_of_one == 0)
 			g->began = pp_clock_monotonic();
 		r = pp_copy_out(g->s->memory, g->s->ticket_out[place], offset,
-				g->s->out.at + (size_t)place * PP_STAGED_CHUNK, len);
+				place_out(g, g->started), len);
 		if (r)
 			return copy_error(g, r, "out");
 		g->copies++;
@@ -106,24 +118,22 @@ static int post(struct going *g, struct ibv_send_wr *wr)
 
 static int post_data(struct going *g)
 {
-	unsigned int place = (unsigned int)(g->posted % PP_STAGED_RING);
 	size_t len;
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = {.wr_id = PP_STAGED_DATA,
 				 .sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = g->t->by_send ? IBV_WR_SEND_WITH_IMM
-							 : IBV_WR_RDMA_WRITE_WITH_IMM,
+				 .num_sge = g->t->op != PP_READ,
+				 .opcode = g->t->op == PP_WRITE ? IBV_WR_RDMA_WRITE_WITH_IMM
+								: IBV_WR_SEND_WITH_IMM,
 				 .send_flags = IBV_SEND_SIGNALED,
 				 .imm_data = htobe32((uint32_t)g->posted & NUMBER)};
 
 	(void)offset_of(g, g->t->out, g->posted, &len);
-	sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)g->s->out.at +
-				       (uint64_t)place * PP_STAGED_CHUNK,
+	sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)place_out(g, g->posted),
 			       .length = (uint32_t)len,
 			       .lkey = g->s->mr_out->lkey};
-	if (!g->t->by_send) {
-		wr.wr.rdma.remote_addr = g->s->peer + (uint64_t)place * PP_STAGED_CHUNK;
+	if (g->t->op == PP_WRITE) {
+		wr.wr.rdma.remote_addr = g->s->peer + g->posted % PP_STAGED_RING * PP_STAGED_CHUNK;
 		wr.wr.rdma.rkey = g->s->peer_key;
 	}
 	g->posted++;
@@ -159,7 +169,7 @@ static int place_in(struct going *g)
 {
 	int r = 0, done;
 
-	while (!r && g->placed < g->arrived) {
+	while (!r && g->placed < g->fetched) {
 		unsigned int k = (unsigned int)(g->placed % PP_STAGED_RECEIVES);
 
 		done = pp_copy_done(g->s->memory, g->s->ticket_in[k]);
@@ -167,7 +177,7 @@ static int place_in(struct going *g)
 			return copy_error(g, done, "in");
 		if (!done)
 			break;
-		if (g->t->by_send)
+		if (g->t->op == PP_SEND)
 			r = pp_staged_receive(g->s, g->buffer[k], g->err);
 		g->placed++;
 		g->moves++;
@@ -196,30 +206,57 @@ static int protocol(struct going *g, const char *what, uint32_t imm)
 			    imm);
 }
 
+/* The next chunk is in the bounce buffer: on to the memory. */
+static int copy_in(struct going *g)
+{
+	unsigned int k = (unsigned int)(g->fetched % PP_STAGED_RECEIVES);
+	size_t from = g->t->op == PP_SEND ? g->buffer[k] : g->fetched % PP_STAGED_RING, len;
+	uint64_t offset = offset_of(g, g->t->in, g->fetched, &len);
+	int r = pp_copy_in(g->s->memory, g->s->ticket_in[k], offset,
+			   g->s->in.at + from * PP_STAGED_CHUNK, len);
+
+	g->copies++;
+	g->fetched++;
+	return r ? copy_error(g, r, "in") : 0;
+}
+
+/* The peer keeps it until it has credit for it; and so the place it comes to is free. */
+static int fetch(struct going *g)
+{
+	uint64_t place = g->arrived % PP_STAGED_RING;
+	size_t len;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {.wr_id = PP_STAGED_READ,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_READ,
+				 .send_flags = IBV_SEND_SIGNALED};
+
+	(void)offset_of(g, g->t->in, g->arrived, &len);
+	sge = (struct ibv_sge){.addr = (uint64_t)(uintptr_t)g->s->in.at + place * PP_STAGED_CHUNK,
+			       .length = (uint32_t)len,
+			       .lkey = g->s->mr_in->lkey};
+	wr.wr.rdma.remote_addr = g->s->peer + (PP_STAGED_RING + place) * PP_STAGED_CHUNK;
+	wr.wr.rdma.rkey = g->s->peer_key;
+	return post(g, &wr);
+}
+
 static int take_data(struct going *g, unsigned int buffer, uint32_t imm)
 {
-	unsigned int k = (unsigned int)(g->arrived % PP_STAGED_RECEIVES), from = buffer;
-	uint64_t offset;
-	size_t len;
+	/* What is not fetched and placed the peer has no credit for. */
+	unsigned int most = g->t->op == PP_READ ? PP_STAGED_RING : PP_STAGED_RECEIVES;
 	int r = 0;
 
 	if (g->arrived == g->in_chunks || imm != ((uint32_t)g->arrived & NUMBER) ||
-	    g->arrived - g->placed == PP_STAGED_RECEIVES)
+	    g->arrived - g->placed == most)
 		return protocol(g, "a chunk that is not its turn", imm);
-	if (!g->t->by_send) {
-		from = (unsigned int)(g->arrived % PP_STAGED_RING);
+	g->buffer[g->arrived % PP_STAGED_RECEIVES] = buffer;
+	if (g->t->op != PP_SEND)
 		r = pp_staged_receive(g->s, buffer, g->err);
-	}
-	offset = offset_of(g, g->t->in, g->arrived, &len);
-	g->buffer[k] = buffer;
-	if (!r) {
-		r = pp_copy_in(g->s->memory, g->s->ticket_in[k], offset,
-			       g->s->in.at + (size_t)from * PP_STAGED_CHUNK, len);
-		r = r ? copy_error(g, r, "in") : 0;
-	}
-	g->copies++;
+	if (!r && g->t->op == PP_READ)
+		r = fetch(g);
 	g->arrived++;
-	return r;
+	return r || g->t->op == PP_READ ? r : copy_in(g);
 }
 
 static int take_receive(struct going *g, const struct ibv_wc *wc)
@@ -248,6 +285,8 @@ static int take(struct going *g, const struct ibv_wc *wc)
 	}
 	if (wc->wr_id & PP_STAGED_IN)
 		return take_receive(g, wc);
+	if (wc->wr_id & PP_STAGED_READ)
+		return copy_in(g);
 	if (wc->wr_id & PP_STAGED_CREDIT)
 		g->telling = false;
 	else

@@ -11,6 +11,7 @@ enum {
 	PP_STAGED_IN = 0x100,
 	PP_STAGED_DATA = 0x200,
 	PP_STAGED_CREDIT = 0x400,
+	PP_STAGED_READ = 0x800,
 };
 
 struct pp_staged {

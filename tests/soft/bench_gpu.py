@@ -63,6 +63,8 @@ def memory():
     arguments = calls(dmabuf, "ibv_reg_dmabuf_mr", 0)[0]["arguments"]
     offset, iova = re.match(r"offset (\d+), .*iova 0x([0-9a-f]+),", arguments).groups()
     expect(int(offset) == 70001 and (int(offset) ^ int(iova, 16)) % 4096 == 0, "inside:", arguments)
+    for op in ("read", "send"):
+        right(("--memory", "cuda", "--op", op), ("host", "dmabuf", "staged"), 1)
     dmabuf = right(("--memory", "cuda-vmm", "--segments", "3"), ("host", "dmabuf", "staged"), 3)
     lengths = [int(re.search(r"length (\d+)", a["arguments"])[1]) for a in calls(dmabuf, "ibv_reg_dmabuf_mr", 1)]
     expect(all(n and n % (2 * MIB) == 0 for n in lengths[:-1]), "segments:", lengths)
