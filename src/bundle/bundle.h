@@ -31,6 +31,7 @@ struct pp_bundle_content {
 	struct pp_record *record;	    /* borrowed; NULL none */
 	const struct pp_bundle_file *files; /* borrowed: whatever is no record */
 	size_t n_files;
+	size_t lost; /* that could not be had: the manifest says that it is not complete */
 };
 
 struct pp_bundle_options {

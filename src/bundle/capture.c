@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
@@ -66,26 +67,24 @@ static int write_bundle(const struct pp_node *node, struct pp_record *record,
 			struct pp_error *err)
 {
 	struct pp_buf PP_AUTO_BUF facts = PP_BUF(FACTS_MAX);
-	struct pp_bundle_file files[8] = {0};
-	struct pp_bundle_content content = {.record = record, .files = files};
+	struct pp_bundle_file *PP_AUTO_FREE files = calloc(1 + o->n_files, sizeof(*files));
+	struct pp_bundle_content content = {.record = record, .files = files, .lost = o->lost};
 	const struct pp_bundle_options options = {.host = to->host,
 						  .scrubbed = o->scrub,
 						  .force = o->force,
 						  .created = node->started,
 						  .stopped = o->stopped};
-	int r = facts_text(node, &facts, err);
+	int r = files ? facts_text(node, &facts, err) : pp_error_set(err, -ENOMEM, "no memory");
 
 	if (r)
 		return r;
-	if (o->n_files >= PP_ARRAY_LEN(files))
-		return pp_error_set(err, -EINVAL, "more files than a bundle has room for");
 	files[0] = (struct pp_bundle_file){"facts.json", facts.data, facts.len};
 	if (o->n_files)
 		memcpy(files + 1, o->files, o->n_files * sizeof(*files));
 	content.n_files = 1 + o->n_files;
 	r = pp_bundle_write(to->path, &content, &options, &to->written, err);
 	if (!r)
-		to->left_out = to->written.dropped + pp_record_cut(record);
+		to->left_out = to->written.dropped + pp_record_cut(record) + o->lost;
 	return r;
 }
 

@@ -16,6 +16,7 @@ struct pp_capture_options {
 	bool (*stopped)(void);		    /* as in struct pp_bundle_options */
 	const struct pp_bundle_file *files; /* beside facts.json: result.json; none with scrub */
 	size_t n_files;
+	size_t lost; /* files that should be there, too, and could not be had */
 };
 
 struct pp_captured {
@@ -23,7 +24,8 @@ struct pp_captured {
 	char host[128];
 	struct pp_bundle_written written;
 	struct pp_scrub_counts scrubbed; /* all zero without scrub */
-	size_t left_out; /* entries, for size or shape, as far as is known; not 0: incomplete */
+	size_t left_out; /* entries, for size or shape, as far as is known, and what was lost; not
+			    0: incomplete */
 };
 
 /*

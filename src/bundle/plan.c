@@ -230,7 +230,7 @@ static int make_manifest(struct pp_plan *p, const struct pp_bundle_content *c,
 					     : "unknown");
 	m->host = pp_arena_str(&m->arena, o->host && *o->host ? o->host : "node");
 	m->scrubbed = o->scrubbed;
-	m->complete = !p->dropped && !(c->record && pp_record_cut(c->record));
+	m->complete = !p->dropped && !c->lost && !(c->record && pp_record_cut(c->record));
 	for (size_t i = 0; !r && i < p->n; i++)
 		r = pp_manifest_add(m, &p->members[i], err);
 	if (!r)

@@ -203,6 +203,22 @@ static struct pp_party_options party_of(const struct run *r)
 	};
 }
 
+/* In place of a bundle that is not there, for prove to put into its own; NULL: none any more. */
+static void keep_why(const struct pp_args *args, const char *id, const char *why)
+{
+	PP_AUTO_BUF struct pp_buf text = PP_BUF(4096);
+	struct pp_error err = {0};
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%s.why", pp_args_get(args, "keep"), id);
+	if (!why) {
+		(void)unlink(path);
+		return;
+	}
+	pp_buf_str(&text, why);
+	(void)pp_output_write(path, &text, /* force= */ true, &err);
+}
+
 static int keep_record(const struct pp_args *args, struct pp_party *party, unsigned int i)
 {
 	const char *id = pp_party_node(party, i)->id;
@@ -223,6 +239,8 @@ static int keep_record(const struct pp_args *args, struct pp_party *party, unsig
 	pp_buf_add(&content, bytes, len);
 	if (!r)
 		r = pp_output_write(path, &content, pp_args_has(args, "force"), &err);
+	if (r != -EEXIST)
+		keep_why(args, id, r ? err.text : NULL);
 	return r && !pp_interrupted() ? pp_complain(args, PP_EXIT_INTERNAL,
 						    "no bundle of node %s: %s", id, err.text)
 				      : 0;

@@ -11,7 +11,7 @@
 #include "bundle/capture.h"
 #include "cli/bench_options.h"
 #include "cli/interrupt.h"
-#include "cli/prove_memory.h"
+#include "cli/prove_nodes.h"
 #include "rdma/launch.h"
 #include "base/banned.h"
 
@@ -203,6 +203,7 @@ static int write_bundle(struct prove *v, struct pp_captured *ret)
 	m->file[0] = (struct pp_bundle_file){"result.json", result, strlen(result)};
 	options.files = m->file;
 	options.n_files = m->n_files;
+	options.lost = m->n_lost;
 	pp_capture_names(s->src);
 	r = pp_capture_write(s->node, s->record, &options, ret, &err);
 	return r ? pp_complain(s->args, r == -EINTR ? PP_EXIT_INTERRUPTED : PP_EXIT_INTERNAL, "%s",
@@ -235,6 +236,7 @@ static int finish(struct prove *v)
 			pp_out_para(o, 2,
 				    "bundle incomplete: %zu left out; in a replay they are unknown",
 				    captured.left_out);
+		pp_prove_nodes_emit(o, &v->memory);
 	}
 	v->s.answered = true;
 	return code ? code : exit_of(v);

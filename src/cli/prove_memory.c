@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/prove_memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/bench_text.h"
-#include "cli/input.h"
+#include "cli/prove_nodes.h"
 #include "cli/repeat_text.h"
 #include "judge/known.h"
 #include "base/banned.h"
 
-static const char ARCHIVE[] = ".tar.zst";
-
-enum { ARENA_MOST = 64 << 20, CAPTURE_MOST = 32 << 20 };
+/* Captures: what an archive may hold, with room for the node's own files. */
+enum { ARENA_MOST = 64 << 20, CAPTURES_MOST = 192 << 20 };
 
 static int load_before(const struct pp_args *args, struct pp_prove_memory *m)
 {
@@ -44,54 +42,9 @@ static int load_before(const struct pp_args *args, struct pp_prove_memory *m)
 
 int pp_prove_memory_open(const struct pp_args *args, struct pp_prove_memory *m)
 {
-	*m = (struct pp_prove_memory){.arena = PP_ARENA(ARENA_MOST), .n_files = 1};
+	*m = (struct pp_prove_memory){
+		.arena = PP_ARENA(ARENA_MOST), .captures = PP_ARENA(CAPTURES_MOST), .n_files = 1};
 	return pp_args_has(args, "after-reboot") ? load_before(args, m) : 0;
-}
-
-static void add_file(struct pp_prove_memory *m, const char *path, const char *data, size_t len)
-{
-	if (path && data && m->n_files < PP_PROVE_FILES)
-		m->file[m->n_files++] = (struct pp_bundle_file){path, data, len};
-}
-
-/* An archive that the child left, of node @name: as nodes/<id>/capture.tar.zst. */
-static void add_capture(struct pp_prove_memory *m, const char *dir, const char *name)
-{
-	PP_AUTO_BUF struct pp_buf content = PP_BUF(CAPTURE_MOST);
-	size_t stem = strlen(name) - strlen(ARCHIVE);
-	struct pp_error err = {0};
-	char *data;
-
-	if (pp_input_read(pp_arena_printf(&m->arena, "%s/%s", dir, name), &content, &err))
-		return;
-	data = pp_arena_alloc(&m->arena, content.len + 1);
-	if (!data)
-		return;
-	memcpy(data, pp_buf_text(&content), content.len);
-	add_file(m, pp_arena_printf(&m->arena, "nodes/%.*s/capture%s", (int)stem, name, ARCHIVE),
-		 data, content.len);
-}
-
-static int is_archive(const struct dirent *e)
-{
-	const char *dot = strstr(e->d_name, ARCHIVE);
-
-	return dot && dot != e->d_name && !dot[strlen(ARCHIVE)];
-}
-
-static void take_files(struct pp_prove_memory *m)
-{
-	struct dirent **list = NULL;
-	int n = m->child.kept.path[0] ? scandir(m->child.kept.path, &list, is_archive, alphasort)
-				      : 0;
-
-	add_file(m, "bench.json", m->child.document,
-		 m->child.document ? strlen(m->child.document) : 0);
-	for (int i = 0; i < n; i++) {
-		add_capture(m, m->child.kept.path, list[i]->d_name);
-		free(list[i]);
-	}
-	free(list);
 }
 
 static int judge(struct pp_session *s, const struct pp_margins *margins, struct pp_prove_memory *m)
@@ -121,7 +74,9 @@ int pp_prove_memory_run(struct pp_session *s, const struct pp_margins *margins, 
 		return PP_EXIT_USAGE; /* the child has said why */
 	if (!m->child.bench)
 		return 0;
-	take_files(m);
+	m->file[m->n_files++] =
+		(struct pp_bundle_file){"bench.json", m->child.document, strlen(m->child.document)};
+	pp_prove_nodes_take(m);
 	return judge(s, margins, m);
 }
 
@@ -159,5 +114,6 @@ void pp_prove_memory_done(struct pp_prove_memory *m)
 	pp_known_free(m->known);
 	pp_bench_free(m->before);
 	pp_bench_child_done(&m->child);
+	pp_arena_done(&m->captures);
 	pp_arena_done(&m->arena);
 }

@@ -12,7 +12,13 @@
 #include "judge/repeat.h"
 #include "judge/transfer.h"
 
-enum { PP_PROVE_FILES = 2 + 1024 };
+/* result.json, bench.json, nodes.errors, and a capture of each node */
+enum { PP_PROVE_NODES = 1024, PP_PROVE_FILES = 3 + PP_PROVE_NODES };
+
+/* A node whose capture the bundle should hold and does not; in the arena. */
+struct pp_prove_lost {
+	const char *node, *why;
+};
 
 struct pp_prove_memory {
 	struct pp_bench_child child;
@@ -23,7 +29,9 @@ struct pp_prove_memory {
 	/* For the bundle; the first place is the caller's, for result.json. */
 	struct pp_bundle_file file[PP_PROVE_FILES];
 	size_t n_files;
-	struct pp_arena arena;
+	struct pp_prove_lost lost[PP_PROVE_NODES];
+	size_t n_lost;
+	struct pp_arena arena, captures;
 };
 
 /* Reads the bundle of --after-reboot, before anything runs. 0 or an exit code. */

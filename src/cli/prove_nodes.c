@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/prove_nodes.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "cli/input.h"
+#include "base/banned.h"
+
+/* Why it could not be had is a line. */
+enum { CAPTURE_MOST = 32 << 20, WHY_MOST = 4096 };
+
+static void lose(struct pp_prove_memory *m, const char *node, const char *why)
+{
+	struct pp_prove_lost *l = &m->lost[m->n_lost];
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "%s", why);
+	pp_sanitize(text, false);
+	*l = (struct pp_prove_lost){.node = node, .why = pp_arena_str(&m->arena, text)};
+	m->n_lost++;
+}
+
+/* What `bench` has left in place of the capture. */
+static void lose_as_told(struct pp_prove_memory *m, const char *node)
+{
+	PP_AUTO_BUF struct pp_buf why = PP_BUF(WHY_MOST);
+	struct pp_error err = {0};
+	const char *file = pp_arena_printf(&m->arena, "%s/%s.why", m->child.kept.path, node);
+
+	lose(m, node,
+	     !pp_input_read(file, &why, &err) && why.len ? pp_buf_text(&why) : "it gave none");
+}
+
+/* A bundle of its own, whole: one that does not verify proves nothing, and would not replay. */
+static int read_capture(struct pp_arena *arena, const char *file, struct pp_bundle_file *ret,
+			struct pp_error *err)
+{
+	PP_AUTO_BUF struct pp_buf content = PP_BUF(CAPTURE_MOST);
+	struct pp_bundle *bundle = NULL;
+	char *data;
+	int r = pp_input_read(file, &content, err);
+
+	if (!r)
+		r = pp_bundle_open(file, &bundle, err);
+	pp_bundle_free(bundle);
+	if (r)
+		return r;
+	data = pp_arena_alloc(arena, content.len + 1);
+	if (!data)
+		return pp_error_set(err, -ENOMEM, "%zu bytes: no room beside the others",
+				    content.len);
+	memcpy(data, pp_buf_text(&content), content.len);
+	*ret = (struct pp_bundle_file){.data = data, .len = content.len};
+	return 0;
+}
+
+static void take_one(struct pp_prove_memory *m, const char *node)
+{
+	struct pp_bundle_file f;
+	struct pp_error err = {0};
+	char file[PATH_MAX];
+
+	/* The document is a stranger's. */
+	if (strchr(node, '/') || node[0] == '.' ||
+	    (size_t)snprintf(file, sizeof(file), "%s/%s.tar.zst", m->child.kept.path, node) >=
+		    sizeof(file)) {
+		lose(m, node, "its name is none of a file");
+	} else if (access(file, F_OK) && errno == ENOENT) {
+		lose_as_told(m, node);
+	} else if (read_capture(&m->captures, file, &f, &err)) {
+		lose(m, node, err.text);
+	} else {
+		f.path = pp_arena_printf(&m->arena, "nodes/%s/capture.tar.zst", node);
+		m->file[m->n_files++] = f;
+	}
+}
+
+/* "NODE\tWHY" lines, as raw.errors has them. */
+static void add_errors(struct pp_prove_memory *m)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < m->n_lost; i++)
+		text = pp_arena_printf(&m->arena, "%s%s\t%s\n", text, m->lost[i].node,
+				       m->lost[i].why);
+	if (m->n_lost)
+		m->file[m->n_files++] = (struct pp_bundle_file){"nodes.errors", text, strlen(text)};
+}
+
+void pp_prove_nodes_take(struct pp_prove_memory *m)
+{
+	const struct pp_bench *b = m->child.bench;
+
+	if (!m->child.kept.path[0])
+		return;
+	for (unsigned int i = 0; i < b->n_nodes && i < PP_PROVE_NODES; i++)
+		take_one(m, b->nodes[i].id);
+	add_errors(m);
+}
+
+void pp_prove_nodes_emit(struct pp_out *o, const struct pp_prove_memory *m)
+{
+	static const struct pp_out_column columns[] = {{"node", NULL, false}, {"why", NULL, false}};
+
+	if (!m->n_lost)
+		return;
+	if (pp_out_is_json(o))
+		pp_out_table(o, "nodes_left_out", columns, PP_ARRAY_LEN(columns));
+	for (size_t i = 0; i < m->n_lost; i++) {
+		if (!pp_out_is_json(o)) {
+			pp_out_para(o, 2, "no capture of node %s in the bundle: %s",
+				    m->lost[i].node, m->lost[i].why);
+			continue;
+		}
+		pp_out_cell(o, m->lost[i].node);
+		pp_out_cell(o, m->lost[i].why);
+	}
+	if (pp_out_is_json(o))
+		pp_out_table_end(o);
+}
