@@ -128,19 +128,27 @@ static void keep(struct pp_source *s, const struct pp_question *q, const json_t 
 	free(text);
 }
 
+static enum pp_outcome outcome_of(const char *word)
+{
+	for (unsigned int i = 0; word && i < PP_ARRAY_LEN(outcomes); i++)
+		if (!strcmp(word, outcomes[i]))
+			return (enum pp_outcome)i;
+	return PP_NOT_ASKED;
+}
+
 int pp_ask(struct pp_source *s, const struct pp_question *q, struct pp_answer *ret)
 {
 	bool recorded = pp_source_mode(s) == PP_SOURCE_REPLAY;
 	json_t *doc = recorded ? ask_recorded(s, q) : ask_live(s, q), *data;
-	const char *outcome, *detail;
+	const char *detail;
 	int64_t took = 0;
 
 	if (!doc)
 		return -ENOMEM;
 	keep(s, q, doc);
 	*ret = (struct pp_answer){0};
-	outcome = pp_answer_str(doc, "outcome");
-	ret->answered = outcome && !strcmp(outcome, "answered");
+	ret->outcome = outcome_of(pp_answer_str(doc, "outcome"));
+	ret->answered = ret->outcome == PP_ANSWERED;
 	detail = pp_answer_str(doc, "detail");
 	if (!ret->answered)
 		(void)snprintf(ret->detail, sizeof(ret->detail), "%s",

@@ -39,6 +39,7 @@ struct pp_question {
 struct pp_answer {
 	json_t *data; /* owned; an object, possibly empty; never NULL after pp_ask() */
 	bool answered;
+	enum pp_outcome outcome;
 	char detail[256]; /* why not answered: "nvmlInit_v2 did not return in 5 s" */
 	pp_ns took;
 };
