@@ -2,23 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorded sysfs trees: the class of each pair of accelerator and NIC, and what the files say of
 each bridge, accelerator and NIC."""
+import bz2
 import collections
 import csv
+import gzip
 import os
 import re
+import subprocess
 import sys
-import tarfile
 import tempfile
 
 import topo_lib as lib
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # thousands of files, for a moment
+
 
 def unpack(archive, top):
-    """Directories and files of sys/ and proc/ only; links as they are. Returns the tree's root."""
-    with tarfile.open(archive) as tar:
-        members = [m for m in tar.getmembers()
-                   if m.isdir() or m.isfile() or m.issym()]
-        tar.extractall(top, members=members)
+    """By tar: Python takes a minute for 35000 small files. Returns the tree's root."""
+    plain = (bz2 if archive.name.endswith("bz2") else gzip).decompress(archive.read_bytes())
+    subprocess.run(["tar", "--extract", "--file=-", "--directory", top, "--no-same-owner"], input=plain, check=True)
     for place, folders, _ in os.walk(top):
         if "sys" in folders or "proc" in folders:
             return place
@@ -80,7 +82,7 @@ def main():
     cells = checked = wrong = 0
     for archive in archives:
         pairs = want.pop(archive.name, {})
-        with tempfile.TemporaryDirectory() as top:
+        with tempfile.TemporaryDirectory(dir=MEMORY) as top:
             root = unpack(archive, top)
             names = sorted({bdf for pair in pairs for bdf in pair})
             document = lib.run(root, *lib.devices(names))
