@@ -537,11 +537,11 @@ static uint64_t mixed(uint64_t seed, uint32_t messages, struct soft_sim_plan pla
 	return recovered;
 }
 
-/* The last of @n seeds: fewer where a checker makes each take many times as long, and no kind of
+/* Where a checker makes each take many times as long a fifth of the seeds will do: no kind of
  * message or fault is left out by that. */
-static uint64_t last_seed(uint64_t n)
+static uint64_t fewer(uint64_t n)
 {
-	return getenv("PEERPATH_TEST_SLOW") ? (n + 2) / 3 : n;
+	return getenv("PEERPATH_TEST_SLOW") ? (n + 4) / 5 : n;
 }
 
 static void clean_wire(void **state)
@@ -569,7 +569,7 @@ static void changing_link(void **state)
 {
 	(void)state;
 	memset(&lanes, 0, sizeof(lanes));
-	for (uint64_t seed = 1; seed <= last_seed(10); seed++) {
+	for (uint64_t seed = 1; seed <= fewer(10); seed++) {
 		struct soft_sim_plan plan = {
 			.delay = 5000,
 			.jitter = seed % 2 ? 0 : 3000,
@@ -584,14 +584,14 @@ static void changing_link(void **state)
 
 		assert_true(mixed(seed, 500, plan) > 0);
 	}
-	assert_true(lanes.records > 1000 && lanes.jumbos > 100 && lanes.fetched > 100 &&
-		    lanes.unfetched > 10);
+	assert_true(lanes.records > fewer(1000) && lanes.jumbos > fewer(100) &&
+		    lanes.fetched > fewer(100) && lanes.unfetched > fewer(10));
 }
 
 static void ill_wire(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= last_seed(10); seed++) {
+	for (uint64_t seed = 1; seed <= fewer(10); seed++) {
 		struct soft_sim_plan plan = {
 			.delay = 5000 * (pp_ns)seed,
 			.jitter = seed % 2 ? 0 : 3000,
@@ -612,9 +612,12 @@ static void far_memory(void **state)
 {
 	static const pp_ns slow[] = {20000, 300000, 3 * PP_MILLISECOND};
 
+	/* Of few seeds each fifth: they differ in all that is counted by 2, 3, 4 and 12. */
+	const uint64_t step = 5 / fewer(5);
+
 	(void)state;
 	memset(&device, 0, sizeof(device));
-	for (uint64_t seed = 1; seed <= 24; seed++) {
+	for (uint64_t seed = step; seed <= 24; seed += step) {
 		struct soft_sim_plan plan = {
 			.delay = 5000,
 			.jitter = seed % 2 ? 0 : 3000,
@@ -632,7 +635,7 @@ static void far_memory(void **state)
 		device.taken = seed > 12 ? SOFT_STAGING_SEGMENT - 512 * 1024 : 0;
 		(void)mixed(seed, 400, plan);
 	}
-	assert_true(device.done > 1000 && device.refused > 10);
+	assert_true(device.done > fewer(1000) && device.refused > fewer(10));
 	memset(&device, 0, sizeof(device));
 }
 
@@ -668,8 +671,8 @@ static void replayed(void **state)
 		soft_fault_init(&fault[k], &none);
 		for (unsigned int i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 			set(&fault[k], faults[i]);
-		assert_true(mixed(/* seed= */ k == 4 ? 4 : 3, 1000, plan) > 0);
-		assert_true(fault[k].logged > 50);
+		assert_true(mixed(/* seed= */ k == 4 ? 4 : 3, 2 * fewer(500), plan) > 0);
+		assert_true(fault[k].logged > fewer(50));
 	}
 	/* 0 and 1: the same. 2: the same again. 3: another seed of faults. 4: other traffic. */
 	assert_true(fault[0].hash == fault[1].hash && fault[0].logged == fault[1].logged);
