@@ -14,6 +14,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "soft"))
+from soft import alone  # noqa: E402
+
 PEERPATH, CLIENT, CUDA = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 PIECE = 1 << 20
 LO = "name=lo,address=127.0.0.1"
@@ -195,4 +198,5 @@ def part_slow():
 PARTS = {name[5:]: function for name, function in globals().items() if name.startswith("part_")}
 
 if __name__ == "__main__":
+    alone()
     PARTS[sys.argv[4]]()

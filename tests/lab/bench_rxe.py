@@ -5,6 +5,7 @@
 Two guests with the kernel's rdma_rxe: bench's endpoints and loops between them, connected by addresses and by the
 system's librdmacm (-R), every byte looked at, and what must be refused. perftest runs beside it on the same link.
 """
+import os
 import sys
 
 sys.path.insert(0, sys.argv[1])
@@ -33,6 +34,9 @@ def ends(lab, number, words):
 
 
 def main():
+    if os.environ.get("PEERPATH_SANITIZED"):
+        print("what a sanitizer sees of these ends it sees beside the software device; the plain build runs this")
+        return 77
     try:
         with Lab(nodes=2, mtu=1500, put=[(ENDS, "bin/ends")]) as lab:
             perftest(lab)
