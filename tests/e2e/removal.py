@@ -21,6 +21,7 @@ import machines
 RANK = {"pass": 0, "degraded": 1, "unknown": 2, "fail": 3}
 WORKERS = 2
 COMBINED = 150
+SANITIZED_STEP = 5  # of many places that are read alike
 # The unchanged machine: overall verdict expected, and whether each file is denied too.
 MACHINES = [
     ("good2", (), "pass", True),
@@ -257,6 +258,8 @@ def examine(work, preset, faults, expected, thorough):
     todo = list(cases(first.top, thorough))
     missing = NEEDED - {case[0] for case in todo} if thorough else ()
     failures += [f"{name}: no case '{m}'" for m in missing]
+    if machines.SANITIZED:
+        todo = todo[::SANITIZED_STEP]
     copies.put(first)
     worse = 0
 
