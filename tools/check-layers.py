@@ -20,6 +20,7 @@ BELOW = {
     "rdma": {"node", "base"},
     "node": {"base"},
     "soft": {"base"},
+    "plugin": {"base"},
     "base": set(),
 }
 
