@@ -3,8 +3,11 @@
 """The packages that 'make packages' writes: dpkg reads them, they hold what they promise, and the
 software device runs from them without being installed.
 
-usage: package.py PROJECT-ROOT
+usage: package.py PROJECT-ROOT BUILD
+
+What BUILD has made is packed where its prefix is the packages', as in CI; elsewhere a build is made for it.
 """
+import json
 import os
 import pathlib
 import shutil
@@ -13,7 +16,7 @@ import sys
 import tarfile
 import tempfile
 
-ROOT = pathlib.Path(sys.argv[1])
+ROOT, BUILD = map(pathlib.Path, sys.argv[1:3])
 LIMIT_S = 600
 failures = []
 
@@ -45,6 +48,16 @@ def runs(program, what):
     expect(str(program.parent.parent) in done.stdout.splitlines()[-1], what, "its own library", done.stdout)
 
 
+def built(own):
+    """Where what is to be packed has been built. That it can be configured without tests is tried in any case."""
+    must("meson", "setup", own, ROOT, "--prefix=/usr", "-Dtests=false")
+    options = {option["name"]: option["value"] for option in json.loads(must("meson", "introspect", "--buildoptions", BUILD))}
+    if options["prefix"] == "/usr":
+        return BUILD
+    must("ninja", "-C", own)
+    return own
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("skipped: packages do not depend on how this tree was built; the plain build runs this")
@@ -58,9 +71,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as tmp:
         tmp = pathlib.Path(tmp)
-        must("meson", "setup", tmp / "build", ROOT, "--prefix=/usr", "-Dtests=false")
-        must("ninja", "-C", tmp / "build")
-        must("sh", ROOT / "tools/package.sh", tmp / "build", tmp / "out")
+        must("sh", ROOT / "tools/package.sh", built(tmp / "build"), tmp / "out")
         debs = {p.name.split("_")[0]: p for p in (tmp / "out").glob("*.deb")}
         expect(set(debs) == {"peerpath", "peerpath-soft"}, debs)
         root = tmp / "root"
