@@ -25,6 +25,17 @@ struct pp_trace_hca {
 	const char *bdf;	 /* "0000:3b:00.0"; "" for one without */
 	const char *driver;	 /* "mlx5_core", "rdma_rxe"; "" unknown */
 	const char *data_direct; /* BDF of its data-direct function; "" none */
+	const char *parent;	 /* name of its device in sysfs where that is no PCI function */
+	const char *uverbs;	 /* "uverbs0"; "" unknown */
+};
+
+/* A region of the software device, as its process tells it. Simulated, and nothing else. */
+struct pp_trace_software {
+	const char *hca, *program;
+	pid_t pid;
+	uint32_t lkey;
+	uint64_t address, length;
+	bool dmabuf, gpu;
 };
 
 struct pp_trace_input {
@@ -35,7 +46,10 @@ struct pp_trace_input {
 	const struct pp_events *events;
 	const struct pp_trace_hca *hca;
 	size_t n_hcas;
-	pid_t only; /* of this process alone; 0 all */
+	const struct pp_trace_software *software;
+	size_t n_software;
+	enum pp_tristate efa_logged; /* "efa: Acquired peer memory using P2P" in the kernel log */
+	pid_t only; /* rows of this process alone are kept, once all are judged; 0 all */
 };
 
 /* One observation that speaks for (or against) a registration of a region. */
@@ -43,6 +57,7 @@ struct pp_sighting {
 	enum pp_surface by;
 	enum pp_registration says;
 	bool sufficient; /* alone, by the table of docs/internals/trace.md */
+	bool gpu;	 /* what it saw is GPU memory: NVIDIA's exporter, a peer client */
 	const char *raw; /* the line, or "ib_umem.is_dmabuf=1 exp_name=nv_dmabuf ..." */
 };
 
@@ -52,13 +67,18 @@ struct pp_region {
 	const struct pp_resource
 		*resource;		  /* NULL: seen by a probe only, or the software device's */
 	const struct pp_process *process; /* NULL: unknown, see why_process */
-	const char *hca, *bdf;
+	const struct pp_trace_hca *of;	  /* NULL: nothing is known of it but the name */
+	const char *hca, *bdf;		  /* "" unknown, none */
 	uint32_t mrn, lkey, rkey;
 	bool has_mrn, has_keys;
 	uint64_t length;  /* 0 unknown */
 	uint64_t address; /* 0 unknown */
 	pid_t pid;	  /* 0 unknown */
+	pid_t tid;	  /* that registered it; 0 unknown */
+	const char *comm; /* of its process, else of that thread; "" unknown */
 	const char *why_process;
+	pp_ns added, removed; /* when a probe saw it begin and end; 0 it did not */
+	bool gone;	      /* of the past: seen by a probe, no more there */
 	const char *exporter; /* of a dma-buf; NULL */
 	uint64_t buffer_inode, buffer_size;
 	const char *importer; /* device that is attached; NULL */
@@ -74,16 +94,23 @@ struct pp_region {
 	unsigned int missing; /* bit a surface that would decide or raise it */
 };
 
+/* Adds a sighting; the last place is kept for one that is sufficient. */
+void pp_region_saw(struct pp_region *r, const struct pp_sighting *s);
+
 /* Words of a process's and a node's verdict over its regions. */
 enum pp_mix { PP_MIX_NONE, PP_MIX_ONE, PP_MIX_MIXED, PP_MIX_UNKNOWN };
 
 struct pp_trace_process {
 	const struct pp_process *process; /* NULL: owner unknown */
 	pid_t pid;
+	const char *comm;
 	unsigned int count[PP_REGISTERED_EFA_P2P + 1], unknown; /* regions by registration */
+	unsigned int unproven;					/* of those counted */
+	unsigned int gone;					/* of all */
 	uint64_t bytes[PP_REGISTERED_EFA_P2P + 1];
 	enum pp_mix mix;	     /* of GPU memory's registrations */
 	enum pp_registration gpu_by; /* PP_MIX_ONE */
+	bool host_staged; /* PP_MIX_NONE, a GPU is in use, and every region is host memory */
 	enum pp_claim state;
 	const char *why;
 	unsigned int missing;
@@ -96,8 +123,16 @@ struct pp_trace_table {
 	size_t n;
 	struct pp_trace_process *process; /* by pid */
 	size_t n_processes;
+	size_t kernel;	/* regions of kernel modules, which are no rows */
+	size_t unowned; /* rows without a known owner, filtered ones too */
+	/* Of buffers to hcas, and regions of peer clients; DevX has some that are no rows. -1:
+	 * unknown
+	 */
+	int64_t attachments, peers;
 	struct pp_surface_report surface[PP_SURFACES];
 };
+
+enum { PP_TRACE_ROWS = 1 << 18 }; /* more are cut */
 
 /* -ENOMEM only. The input must outlive the table. */
 int pp_trace_join(const struct pp_trace_input *in, struct pp_trace_table *ret);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events of one thread -> registrations. A registration ends when its region is added; what the
+ * thread did before and gave up (a descriptor refused, memory that could not be pinned) is not
+ * part of it: the last success counts.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/table_parts.h"
+#include "base/banned.h"
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct pp_event *x = *(const struct pp_event *const *)a,
+			      *y = *(const struct pp_event *const *)b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x < y ? -1 : x > y; /* as they came */
+}
+
+static bool good(struct pp_episode *e, const struct pp_event *v)
+{
+	e->doubt |= !v->has_result;
+	return v->has_result && v->result == 0;
+}
+
+/* What was acquired before is another attempt's. */
+static void acquired(struct pp_episode *e, const struct pp_event *v, bool ok)
+{
+	e->umem = ok ? v : NULL;
+	if (v->kind != PP_EVENT_DMABUF || !ok)
+		e->attach = NULL;
+	if (v->kind != PP_EVENT_PEER || !ok)
+		e->p2p = e->peer = NULL;
+}
+
+/* Nothing of this kind follows inside one registration: the one before came to nothing. */
+static void again(struct pp_episode *e)
+{
+	if (e->umem)
+		*e = (struct pp_episode){.library = e->library, .doubt = e->doubt};
+}
+
+static void peer(struct pp_episode *e, const struct pp_event *v)
+{
+	bool ok = good(e, v);
+
+	if (e->umem && e->umem != e->peer)
+		again(e);
+
+	/* The inner call succeeds for peer memory only; the outer one for all memory. */
+	if (strstr(v->symbol, "ib_peer_umem_get"))
+		e->peer = ok ? v : NULL;
+	else
+		acquired(e, v, ok);
+	if (ok)
+		e->umem = v;
+}
+
+/* At its beginning a new registration starts; one told at its end is of the last one. */
+static void library(struct pp_episode *e, struct pp_episode *last, const struct pp_event *v)
+{
+	if (!v->has_result)
+		*e = (struct pp_episode){.library = v};
+	else if (e->umem || e->attach || e->p2p)
+		e->library = v;
+	else if (last && !last->library)
+		last->library = v;
+}
+
+static void step(struct pp_episode *e, struct pp_episode *last, const struct pp_event *v)
+{
+	switch (v->kind) {
+	case PP_EVENT_DMABUF:
+	case PP_EVENT_HOST:
+		acquired(e, v, good(e, v));
+		break;
+	case PP_EVENT_ATTACH:
+		again(e);
+		e->attach = good(e, v) ? v : NULL;
+		break;
+	case PP_EVENT_PEER:
+		peer(e, v);
+		break;
+	case PP_EVENT_P2P:
+		again(e);
+		if (good(e, v))
+			e->p2p = v;
+		break;
+	case PP_EVENT_REGISTER:
+		library(e, last, v);
+		break;
+	default:
+		break;
+	}
+}
+
+static void walk(const struct pp_event **v, size_t n, struct pp_episode *out, size_t *ret_n)
+{
+	struct pp_episode now = {0}, *last = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i && (v[i]->tid != v[i - 1]->tid || v[i]->pid != v[i - 1]->pid)) {
+			now = (struct pp_episode){0};
+			last = NULL;
+		}
+		if (v[i]->kind != PP_EVENT_ADDED) {
+			step(&now, last, v[i]);
+			continue;
+		}
+		now.added = v[i];
+		last = &out[(*ret_n)++];
+		*last = now;
+		now = (struct pp_episode){0};
+	}
+}
+
+int pp_episodes_find(const struct pp_events *events, struct pp_episode **ret, size_t *ret_n)
+{
+	const struct pp_event **PP_AUTO_FREE v = calloc(events->n + 1, sizeof(const void *));
+	struct pp_episode *out;
+	size_t n = 0, added = 0;
+
+	if (!v)
+		return -ENOMEM;
+	for (size_t i = 0; i < events->n; i++) {
+		if (events->item[i].kind == PP_EVENT_REGION ||
+		    events->item[i].kind == PP_EVENT_REMOVED)
+			continue;
+		added += events->item[i].kind == PP_EVENT_ADDED;
+		v[n++] = &events->item[i];
+	}
+	out = calloc(added + 1, sizeof(*out));
+	if (!out)
+		return -ENOMEM;
+	qsort(v, n, sizeof(const void *), by_thread);
+	*ret_n = 0;
+	walk(v, n, out, ret_n);
+	*ret = out;
+	return 0;
+}
