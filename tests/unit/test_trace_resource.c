@@ -134,19 +134,26 @@ static void test_as_rdma_says(void **state)
 	}
 }
 
+static void check_cut(const char *name, enum pp_resource_kind kind, size_t step)
+{
+	size_t len = load(name);
+	struct pp_resource_dump d;
+
+	for (size_t n = 0; n < len; n += step) {
+		json_decref(decode(kind, bytes, n, &d));
+		assert_true(!d.ended || d.malformed);
+	}
+	json_decref(decode(kind, bytes, len, &d));
+	assert_true(d.ended && !d.malformed);
+}
+
 /* A dump that ends anywhere before its last message is not taken for whole. */
 static void test_cut(void **state)
 {
-	size_t len = load("netlink-mr.bin");
-	struct pp_resource_dump d;
-
 	(void)state;
-	for (size_t n = 0; n < len; n++) {
-		json_decref(decode(PP_RESOURCE_MR, bytes, n, &d));
-		assert_true(!d.ended || d.malformed);
-	}
-	json_decref(decode(PP_RESOURCE_MR, bytes, len, &d));
-	assert_true(d.ended && !d.malformed);
+	check_cut("netlink-pd.bin", PP_RESOURCE_PD, 1);
+	/* Of two messages with objects; a step that meets the boundary between them. */
+	check_cut("netlink-mr.bin", PP_RESOURCE_MR, 118);
 }
 
 static struct nlmsghdr *header(size_t at)
