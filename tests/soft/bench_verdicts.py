@@ -27,6 +27,7 @@ CASES = [
     ("reg_dmabuf_mr=EINVAL", 1, "failed", "fail", "dmabuf", "fail", "mr-bad-range", "EINVAL (22)"),
     ("reg_mr=ENOMEM", 1, "failed", "fail", "host", "fail", "memlock-small", "host memory could not be registered"),
     ("create_qp=ENOMEM", 1, "failed", "fail", "host", "fail", "queue-too-long", "ibv_create_qp"),
+    ("spoil=write@/50", 1, "failed", "fail", "host", "fail", None, "bytes arrived wrong at 1 MiB"),
     ("loss=any@400..", 1, "failed", "fail", "host", "fail", "wc-retry-exceeded", "fabric: host memory over RDMA"),
 ]
 

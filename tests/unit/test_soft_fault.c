@@ -125,10 +125,23 @@ static void test_same_seed_same_fates(void **state)
 
 /* What a receiver saw of PACKETS packets, each of one PSN. */
 struct seen {
-	unsigned int packets, icrc_bad, backwards, longest_wait;
+	unsigned int packets, icrc_bad, backwards, longest_wait, changed;
+	bool compares; /* all of them carry @sent */
 	uint32_t last_psn;
 	uint8_t times[PACKETS];
 };
+
+enum { PAYLOAD = 1000, BTH = 12 };
+static const uint8_t sent[PAYLOAD] = {1, 2, 3};
+
+static unsigned int bits_changed(const uint8_t *payload)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < PAYLOAD; i++)
+		n += (unsigned int)__builtin_popcount(payload[i] ^ sent[i]);
+	return n;
+}
 
 static void see(void *arg, const struct soft_datagram *d)
 {
@@ -144,6 +157,10 @@ static void see(void *arg, const struct soft_datagram *d)
 	}
 	assert_int_equal(soft_packet_decode(d->bytes, d->len, &p), 0);
 	assert_true(p.psn < PACKETS);
+	if (seen->compares) {
+		assert_in_range(bits_changed(d->bytes + BTH), 0, 1);
+		seen->changed += bits_changed(d->bytes + BTH);
+	}
 	seen->times[p.psn]++;
 	if (p.psn < seen->last_psn) {
 		seen->backwards++;
@@ -169,17 +186,16 @@ static struct soft_link *open_link(unsigned int slot, struct soft_fault *fault)
 }
 
 /* Sends PACKETS packets over an ill wire, with a flush after every tenth. */
-static void run(const struct soft_fault_plan *plan, struct soft_fault *fault, struct seen *seen,
-		struct soft_link_stats *stats)
+static void carry(struct soft_fault *fault, struct seen *seen, struct soft_link_stats *stats)
 {
 	struct soft_link *sender, *receiver;
 	struct soft_path path;
-	uint8_t payload[1000] = {1, 2, 3};
+	uint8_t payload[PAYLOAD];
 	int fds[SOFT_LINK_FDS_MAX];
 	struct pollfd p = {.events = POLLIN};
 
-	memset(seen, 0, sizeof(*seen));
-	soft_fault_init(fault, plan);
+	*seen = (struct seen){.compares = true};
+	memcpy(payload, sent, sizeof(payload));
 	sender = open_link(0, fault);
 	receiver = open_link(1, NULL);
 	(void)soft_link_fds(receiver, fds);
@@ -206,6 +222,13 @@ static void run(const struct soft_fault_plan *plan, struct soft_fault *fault, st
 	*stats = *soft_link_stats(sender);
 	soft_link_close(sender);
 	soft_link_close(receiver);
+}
+
+static void run(const struct soft_fault_plan *plan, struct soft_fault *fault, struct seen *seen,
+		struct soft_link_stats *stats)
+{
+	soft_fault_init(fault, plan);
+	carry(fault, seen, stats);
 }
 
 static unsigned int with_times(const struct seen *seen, unsigned int times)
@@ -261,6 +284,26 @@ static void test_corruption(void **state)
 	assert_in_range(slot_bits, 0, 10);
 	assert_in_range(seen.icrc_bad, fault.corrupted - slot_bits - 10,
 			fault.corrupted - slot_bits);
+}
+
+/* The checksum is right, the payload is not: nobody but who compares it can know. */
+static void test_spoiled(void **state)
+{
+	struct soft_fault_plan plan = {.seed = 3};
+	struct soft_link_stats stats;
+	struct soft_fault_spec spec;
+	struct soft_fault fault;
+	struct pp_error err;
+	static struct seen seen;
+
+	soft_fault_init(&fault, &plan);
+	assert_int_equal(soft_fault_spec_parse("spoil=send@10%", &spec, &err), 0);
+	assert_int_equal(soft_fault_apply(&fault, &spec, &err), 0);
+	carry(&fault, &seen, &stats);
+	assert_rate(fault.spoiled, PACKETS, 0.1);
+	assert_int_equal(seen.icrc_bad, 0);
+	assert_int_equal(seen.changed, fault.spoiled);
+	assert_int_equal(with_times(&seen, 1), PACKETS);
 }
 
 static void test_reordering(void **state)
@@ -488,21 +531,14 @@ static void test_sound_wire(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_generator),
-		cmocka_unit_test(test_edges_of_a_rate),
-		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_same_seed_same_fates),
-		cmocka_unit_test(test_loss),
-		cmocka_unit_test(test_duplicates),
-		cmocka_unit_test(test_corruption),
-		cmocka_unit_test(test_reordering),
-		cmocka_unit_test(test_same_seed_same_wire),
-		cmocka_unit_test(test_named_packets),
-		cmocka_unit_test(test_replay),
-		cmocka_unit_test(test_partitions),
-		cmocka_unit_test(test_delays),
-		cmocka_unit_test(test_bandwidth),
-		cmocka_unit_test(test_sound_wire),
+		cmocka_unit_test(test_generator),     cmocka_unit_test(test_edges_of_a_rate),
+		cmocka_unit_test(test_rates),	      cmocka_unit_test(test_same_seed_same_fates),
+		cmocka_unit_test(test_loss),	      cmocka_unit_test(test_duplicates),
+		cmocka_unit_test(test_corruption),    cmocka_unit_test(test_spoiled),
+		cmocka_unit_test(test_reordering),    cmocka_unit_test(test_same_seed_same_wire),
+		cmocka_unit_test(test_named_packets), cmocka_unit_test(test_replay),
+		cmocka_unit_test(test_partitions),    cmocka_unit_test(test_delays),
+		cmocka_unit_test(test_bandwidth),     cmocka_unit_test(test_sound_wire),
 	};
 
 	lo = net_own() == 0 ? net_ipv4(127, 0, 0, 1)

@@ -110,6 +110,9 @@ static void test_which(void **state)
 	good("corrupt=write_first");
 	assert_true(is(0x06, 0) && is(0x26, 0));
 	assert_false(is(0x07, 0) || is(0x00, 0));
+	good("spoil=write|read_response");
+	assert_true(is(0x06, 0) && is(0x0d, 0));
+	assert_false(is(0x04, 0));
 	good("corrupt=RC_WRITE_FIRST");
 	assert_true(is(0x06, 0));
 	assert_false(is(0x26, 0));

@@ -48,6 +48,7 @@ static const struct {
 	[SOFT_FAULT_CORRUPT] = {"corrupt", soft_fault_value_packets, packets, true},
 	[SOFT_FAULT_ECN] = {"ecn", soft_fault_value_packets, packets, true},
 	[SOFT_FAULT_DELAY] = {"delay", soft_fault_value_delay, span, true},
+	[SOFT_FAULT_SPOIL] = {"spoil", soft_fault_value_packets, packets, true},
 	[SOFT_FAULT_PARTITION] = {"partition", soft_fault_value_address, address, false},
 	[SOFT_FAULT_PARTITION_IN] = {"partition_in", soft_fault_value_address, address, false},
 	[SOFT_FAULT_PARTITION_OUT] = {"partition_out", soft_fault_value_address, address, false},

@@ -168,6 +168,8 @@ static void draw_rest(struct soft_fault *f, const struct soft_fault_packet *p,
 	fate->behind = (uint8_t)(1 + below((uint32_t)(random[2] >> 32), BEHIND_MAX));
 	fate->corrupt_bit = (uint32_t)random[2];
 	fate->marked = meant(f, p, SOFT_FAULT_ECN, (uint32_t)random[3]);
+	fate->spoiled =
+		p->has_payload && meant(f, p, SOFT_FAULT_SPOIL, (uint32_t)(random[4] >> 32));
 	late = meant(f, p, SOFT_FAULT_DELAY, (uint32_t)(random[3] >> 32));
 	if (late)
 		fate->delay = (pp_ns)(late->spec.number +
@@ -176,6 +178,7 @@ static void draw_rest(struct soft_fault *f, const struct soft_fault_packet *p,
 	f->reordered += fate->reordered;
 	f->corrupted += fate->corrupted;
 	f->marked += fate->marked;
+	f->spoiled += fate->spoiled;
 	f->delayed += late != NULL;
 }
 

@@ -37,7 +37,7 @@ struct soft_fault {
 	struct soft_gid dead[SOFT_FAULT_DEAD_MAX]; /* addresses of ours that were taken away */
 	unsigned int num_dead;
 	uint64_t port_downs; /* how often the port went down */
-	uint64_t packets, lost, duplicated, reordered, corrupted, marked, delayed, cut;
+	uint64_t packets, lost, duplicated, reordered, corrupted, marked, delayed, cut, spoiled;
 	uint64_t logged, hash; /* entries so far, and a sum of all of them (FNV-1a) */
 	struct soft_fault_entry log[SOFT_FAULT_LOG]; /* a ring */
 };
@@ -47,14 +47,16 @@ struct soft_fault_packet {
 	const struct soft_gid *src, *dst;
 	uint32_t psn;
 	uint8_t opcode, syndrome;
+	bool has_payload;
 };
 
 struct soft_fault_fate {
 	bool lost; /* then it has no other fate */
 	bool duplicated, corrupted, marked;
+	bool spoiled;	      /* the payload, before its checksum is made */
 	bool reordered;	      /* held back until @behind later packets have gone */
 	uint8_t behind;	      /* 1..3 */
-	uint32_t corrupt_bit; /* modulo the packet's bits */
+	uint32_t corrupt_bit; /* modulo the packet's bits; spoiled: of its payload */
 	pp_ns delay;
 };
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "soft/link/parts.h"
 #include "base/banned.h"
@@ -166,6 +167,24 @@ static bool delay(struct soft_link *link, const struct soft_path *path, const ui
 	return true;
 }
 
+/*
+ * What a memory or a switch does that makes the checksum anew: the packet is right, its payload is
+ * not. Returns the pieces to send instead.
+ */
+static struct iovec spoil(const struct iovec *pieces, unsigned int num_pieces, uint32_t bit,
+			  uint8_t bytes[SOFT_MTU_MAX])
+{
+	struct iovec whole = {.iov_base = bytes};
+
+	for (unsigned int i = 0; i < num_pieces; i++) {
+		memcpy(bytes + whole.iov_len, pieces[i].iov_base, pieces[i].iov_len);
+		whole.iov_len += pieces[i].iov_len;
+	}
+	bit %= (uint32_t)(whole.iov_len * 8);
+	bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	return whole;
+}
+
 /* The packet as it would stand on the wire: made by the train's builder, and taken out again. */
 static size_t build(struct soft_link *link, const struct soft_path *path,
 		    const struct soft_packet *p, const struct iovec *pieces,
@@ -190,16 +209,23 @@ void soft_ill_send(struct soft_link *link, const struct soft_path *way, const st
 						.dst = &way->flow.dst,
 						.psn = p->psn,
 						.opcode = p->opcode,
-						.syndrome = p->syndrome};
+						.syndrome = p->syndrome,
+						.has_payload = p->payload_bytes > 0};
 	struct soft_fault_fate fate = soft_fault_draw(ill->fault, &about);
 	struct soft_path path = *way;
-	uint8_t packet[sizeof(ill->held[0].bytes)];
+	uint8_t packet[sizeof(ill->held[0].bytes)], payload[SOFT_MTU_MAX];
+	struct iovec whole;
 	size_t len;
 
 	if (fate.lost)
 		return;
 	if (fate.marked)
 		path.traffic_class |= ECN_CE;
+	if (fate.spoiled) {
+		whole = spoil(pieces, num_pieces, fate.corrupt_bit, payload);
+		pieces = &whole;
+		num_pieces = 1;
+	}
 	len = build(link, &path, p, pieces, num_pieces, packet);
 	if (fate.corrupted) {
 		uint32_t bit = fate.corrupt_bit % (uint32_t)(len * 8);
