@@ -11,11 +11,12 @@
  * PP_FAKE_CUDA_FAIL: "cuMemAlloc_v2=2,cuMemGetHandleForAddressRange=801@2": which call gives which
  * CUresult, from its n-th time on. PP_FAKE_CUDA: exclusive: another process has the GPU;
  * prohibited: nobody may; unordered: writes of a NIC must be flushed; spans: an export may reach
- * over several segments.
+ * over several segments. PP_FAKE_GPU_BUS: the bus of GPU 0 (18; else 3b).
  */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -150,8 +151,12 @@ API int pp_fake_cuda_flushes(void)
 
 API int cuDeviceGetByPCIBusId(int *to, const char *bdf)
 {
+	const char *bus = getenv("PP_FAKE_GPU_BUS");
+	char first[16];
+
 	MAY_FAIL;
-	if (!strcasecmp(bdf, "0000:3b:00.0"))
+	(void)snprintf(first, sizeof(first), "0000:%s:00.0", bus ? bus : "3b");
+	if (!strcasecmp(bdf, first))
 		*to = 0;
 	else if (!strcasecmp(bdf, "0000:9a:00.0") && !word("one"))
 		*to = 1;

@@ -6,7 +6,8 @@
  *
  * PP_FAKE_NVML: ok (default); block: nvmlInit_v2 never returns; crash: nvmlDeviceGetMemoryInfo
  * dies; error: much is refused; small-bar1: a window of 256 MiB, 54 MiB of it free; lost: GPU 1 has
- * fallen off the bus; unloaded: no driver. With PP_FAKE_FEW_SYMBOLS it is a library of a driver
+ * fallen off the bus; throttled: GPU 0 is hot; unloaded: no driver. PP_FAKE_GPU_BUS is the bus of
+ * GPU 0 (18; else 3b). With PP_FAKE_FEW_SYMBOLS it is a library of a driver
  * branch that lacks all newer calls.
  */
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
@@ -83,6 +85,13 @@ static int number(unsigned int *to, unsigned int value)
 	return OK;
 }
 
+static unsigned int bus_of(device_t d)
+{
+	const char *set = getenv("PP_FAKE_GPU_BUS");
+
+	return d->index ? 0x9a : set ? (unsigned int)strtoul(set, NULL, 16) : 0x3b;
+}
+
 API int nvmlInit_v2(void)
 {
 	if (mode("unloaded"))
@@ -125,10 +134,25 @@ API int nvmlDeviceGetHandleByIndex_v2(unsigned int index, device_t *to)
 API int nvmlDeviceGetPciInfo_v3(device_t d, pci_t *to)
 {
 	memset(to, 0, sizeof(*to));
-	to->bus = d->index ? 0x9a : 0x3b;
+	to->bus = bus_of(d);
 	to->pciDeviceId = 0x233510de;
-	return text(to->busId, sizeof(to->busId),
-		    d->index ? "00000000:9A:00.0" : "00000000:3B:00.0");
+	(void)snprintf(to->busId, sizeof(to->busId), "00000000:%02X:00.0", to->bus);
+	return OK;
+}
+
+/* As the driver takes it: a domain of four digits or eight. */
+API int nvmlDeviceGetHandleByPciBusId_v2(const char *bdf, device_t *to)
+{
+	char four[16], eight[20];
+
+	for (int i = 0; i < 2; i++) {
+		*to = (device_t)&devices[i];
+		(void)snprintf(four, sizeof(four), "0000:%02x:00.0", bus_of(*to));
+		(void)snprintf(eight, sizeof(eight), "0000%s", four);
+		if (!strcasecmp(bdf, four) || !strcasecmp(bdf, eight))
+			return i == 1 && mode("lost") ? GPU_IS_LOST : OK;
+	}
+	return 6; /* not found */
 }
 
 API int nvmlDeviceGetName(device_t d, char *to, unsigned int size)
@@ -237,7 +261,7 @@ API int nvmlDeviceGetMaxPcieLinkWidth(device_t d, unsigned int *to)
 /* GPU 0: idle. GPU 1: power cap, thermal slowdown, and a bit that nobody knows yet. */
 API int nvmlDeviceGetCurrentClocksThrottleReasons(device_t d, unsigned long long *to)
 {
-	*to = d->index ? 0x4 | 0x20 | 0x2000 : 0x1;
+	*to = d->index ? 0x4 | 0x20 | 0x2000 : mode("throttled") ? 0x1 | 0x20 : 0x1;
 	return OK;
 }
 
