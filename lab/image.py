@@ -34,6 +34,10 @@ class Unavailable(Exception):
     """The lab cannot be had on this machine; the text says why. Tests skip."""
 
 
+class BuildError(Exception):
+    """What the lab builds of its own sources does not build: a fault, no reason to skip."""
+
+
 def find(program, package):
     path = shutil.which(program, path=os.environ.get("PATH", "") + ":" + SBIN)
     if not path:
@@ -124,7 +128,7 @@ def module_body(path):
     return lzma.decompress(data) if path.suffix == ".xz" else data
 
 
-def closure(top):
+def closure(top, modules):
     """The wanted modules and what they need, in loading order. The package has no modules.dep (its
     installation would make it), so each module's own list of needs is read."""
     files = {module_name(path): path for path in top.rglob("*.ko*")}
@@ -139,12 +143,12 @@ def closure(top):
             visit(need.replace("-", "_"))
         order.append(name)
 
-    for wanted in MODULES:
+    for wanted in modules:
         visit(wanted)
     return [(name, bodies[name]) for name in order]
 
 
-def unpack(deb, to, wanted):
+def unpack(deb, to, modules):
     with tempfile.TemporaryDirectory(dir=to.parent) as work:
         tree = pathlib.Path(work) / "tree"
         ask([find("dpkg-deb", "dpkg"), "-x", str(deb), str(tree)], f"cannot unpack {deb.name}")
@@ -154,22 +158,23 @@ def unpack(deb, to, wanted):
         made = pathlib.Path(work) / "made"
         made.mkdir()
         shutil.copy(kernel, made / "vmlinuz")
-        for number, (name, body) in enumerate(closure(tree)):
+        for number, (name, body) in enumerate(closure(tree, modules)):
             (made / f"{number:02d}-{name}.ko").write_bytes(body)
-        (made / "wanted").write_text(wanted, encoding="ascii")
+        (made / "wanted").write_text(" ".join(modules), encoding="ascii")
         shutil.rmtree(to, ignore_errors=True)
         made.rename(to)
 
 
-def kernel(deb=None):
-    """The directory with vmlinuz and the numbered modules, made when it is not there."""
+def kernel(deb=None, more=()):
+    """The directory with vmlinuz and the numbered modules, made when it is not there. more: names of
+    modules beside those that every guest has."""
     cache = cache_dir()
     with locked(cache):
         deb = pathlib.Path(deb) if deb else download(cache)
-        made = cache / deb.stem
-        wanted = " ".join(MODULES)
+        made = cache / "+".join([deb.stem, *more])
+        wanted = " ".join(MODULES + more)
         if not (made / "wanted").exists() or (made / "wanted").read_text(encoding="ascii") != wanted:
-            unpack(deb, made, wanted)
+            unpack(deb, made, MODULES + more)
         return made
 
 
@@ -220,8 +225,8 @@ class Archive:
             out.write(part)
 
 
-def initramfs(made, path, extra=()):
-    """extra: pairs of a file here and its place in the guest."""
+def initramfs(made, path, extra=(), modules=()):
+    """extra: pairs of a file here and its place in the guest. modules: files of more kernel modules."""
     archive = Archive()
     for name in ("proc", "sys", "dev", "tmp", "lab", "root", "run"):
         archive.directory(name)
@@ -235,6 +240,8 @@ def initramfs(made, path, extra=()):
             archive.link(f"bin/{applet}", "busybox")
     for module in sorted(made.glob("*.ko")):
         archive.file(f"modules/{module.name}", module.read_bytes(), 0o644)
+    for module in modules:
+        archive.file(f"modules/99-{module.name}", module.read_bytes(), 0o644)
     for program in PROGRAMS:
         archive.program(find(program, PACKAGES[program.split("_")[0]]), f"bin/{program}")
     provider = next(pathlib.Path("/usr/lib").glob("*/libibverbs/librxe-rdmav*.so"), None)

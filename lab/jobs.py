@@ -103,6 +103,7 @@ class GuestJob:
         self.guest, self.what = guest, f"node{guest.index}: {command.strip()}"
         jobs = guest.lab.share / "jobs"
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix=f"{guest.index}-", dir=jobs))
+        self.dir_there = f"/lab/jobs/{self.dir.name}"
         (self.dir / "command").write_text(command + "\n", encoding="utf-8")
         guest.say(f"run {self.dir.name}")
 

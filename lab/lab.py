@@ -29,10 +29,11 @@ __all__ = ["Lab", "Result", "LabError", "Deadline", "Unavailable"]
 class Lab:
     """nodes: 1 or 2. link: tap (guests and host side on one bridge) or socket (QEMU's own wire between
     two guests, no host). pcap: file for the RoCE packets to and from guest 0. put: pairs of a program here and
-    its place in the guests. seconds: how long the lab lives at most. keep: it outlives this object."""
+    its place in the guests. modules: more of the kernel's modules by name, and own ones as paths (headers.py).
+    devices: more of QEMU's. seconds: how long the lab lives at most. keep: it outlives this object."""
 
     def __init__(self, nodes=1, mtu=1500, link="tap", pcap=None, put=(), deb=None, seconds=900,
-                 directory=None, keep=False, memory=384):
+                 directory=None, keep=False, memory=384, modules=(), devices=()):
         if nodes not in (1, 2) or link not in ("tap", "socket") or not 1280 <= mtu <= 9000:
             raise ValueError("nodes is 1 or 2, link tap or socket, mtu 1280 to 9000")
         if link == "socket" and nodes != 2:
@@ -40,6 +41,7 @@ class Lab:
         self.nodes, self.mtu, self.link, self.keep = nodes, mtu, link, keep
         self.pcap = os.path.abspath(pcap) if pcap else None
         self.put, self.deb, self.seconds, self.memory = put, deb, seconds, memory
+        self.modules, self.devices = modules, devices
         self.asked, self.dir = directory, None
         self.holder = self.capture = self.pid = None
         self.pids, self.machines, self.user = [], [], False
@@ -57,7 +59,7 @@ class Lab:
 
     def up(self, seconds=120):
         qemu = find("qemu-system-x86_64", "qemu-system-x86")
-        made = image.kernel(self.deb)
+        made = image.kernel(self.deb, tuple(name for name in self.modules if isinstance(name, str)))
         if self.asked:
             path = pathlib.Path(self.asked).absolute()
             try:
@@ -70,7 +72,8 @@ class Lab:
         (self.dir / "made-by-lab").touch()
         self.share = self.dir / "share"
         (self.share / "jobs").mkdir(parents=True)
-        image.initramfs(made, self.dir / "initramfs", self.put)
+        image.initramfs(made, self.dir / "initramfs", self.put,
+                        [path for path in self.modules if isinstance(path, pathlib.Path)])
         self._hold()
         if self.pcap and self.link == "tap":
             self._capture()
@@ -160,7 +163,8 @@ class Lab:
                  "-fsdev", f"local,id=share,path={self.share},security_model=none",
                  "-device", "virtio-9p-pci,fsdev=share,mount_tag=lab",
                  "-device", "virtio-serial-pci", "-chardev", f"pipe,id=c0,path={channel}",
-                 "-device", "virtserialport,chardev=c0,name=lab"]
+                 "-device", "virtserialport,chardev=c0,name=lab",
+                 *(word for device in self.devices for word in ("-device", device))]
         with open(self.dir / f"qemu.{node}.log", "wb") as log:
             self.machines.append(subprocess.Popen(self.enter(words), stdin=subprocess.DEVNULL,
                                                   stdout=log, stderr=log, start_new_session=True))
