@@ -95,6 +95,8 @@ static json_t *ask_live(struct pp_source *s, const struct pp_question *q)
 				       pp_errno_text(r, text, sizeof(text)));
 		else
 			pp_helper_wait(&helper, limit, end, &reply);
+		if (!r)
+			pp_helpers_note(pp_source_helpers(s), &helper);
 	}
 	doc = document(q, &reply, pp_clock_monotonic() - start);
 	pp_buf_done(&reply.data);

@@ -35,7 +35,7 @@ void pp_ask_doing(const char *call)
  * answered or 1 failed; then the pipe is closed by hand, since leaving a process that a driver
  * knows can take long (an H200 node: half a second), and the answer is whole already.
  */
-static PP_NORETURN void helper(const struct pp_question *q, int out, int doing)
+static PP_NORETURN void helper(const struct pp_question *q, pid_t parent, int out, int doing)
 {
 	struct pp_buf buf = PP_BUF(MAX_ANSWER);
 	struct pp_json j = PP_JSON(&buf, false);
@@ -51,6 +51,9 @@ static PP_NORETURN void helper(const struct pp_question *q, int out, int doing)
 		(void)dup2(null, STDERR_FILENO);
 	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* It may have died before the kernel was told. */
+	if (getppid() != parent)
+		_exit(1);
 	(void)signal(SIGPIPE, SIG_DFL);
 	doing_fd = doing;
 	pp_json_object(&j, NULL);
@@ -113,7 +116,7 @@ static bool whole(struct pp_reply *reply)
 	return digit == '0' || digit == '1';
 }
 
-/* Reaps a helper that has closed its pipe; one that does not die is left to init. */
+/* Reaps a helper that has closed its pipe; -1: it does not die. */
 static int reap(pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = PP_MILLISECOND};
@@ -163,14 +166,14 @@ static int pipes(int out[2], int doing[2])
 int pp_helper_start(const struct pp_question *q, struct pp_helper *ret)
 {
 	int out[2], doing[2], r = pipes(out, doing);
-	pid_t pid;
+	pid_t parent = getpid(), pid;
 
 	if (r)
 		return r;
 	(void)fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		helper(q, out[1], doing[1]);
+		helper(q, parent, out[1], doing[1]);
 	r = pid < 0 ? -errno : 0;
 	(void)close(out[1]);
 	(void)close(doing[1]);
@@ -183,12 +186,58 @@ int pp_helper_start(const struct pp_question *q, struct pp_helper *ret)
 	return 0;
 }
 
-void pp_helper_abandon(struct pp_helper *h)
+/* Gone, or never ours to reap: who started us may have children ignored. */
+static bool has_left(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) != 0;
+}
+
+static void let_go(struct pp_helper *h)
 {
 	(void)close(h->out);
 	(void)close(h->doing);
-	(void)kill(h->pid, SIGKILL);
-	(void)waitpid(h->pid, NULL, WNOHANG);
+	if (h->pid && has_left(h->pid))
+		h->pid = 0;
+}
+
+void pp_helper_abandon(struct pp_helper *h)
+{
+	if (h->pid)
+		(void)kill(h->pid, SIGKILL);
+	let_go(h);
+}
+
+static void reap_left(struct pp_helpers *all)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < all->n_leaving; i++)
+		if (!has_left(all->leaving[i]))
+			all->leaving[kept++] = all->leaving[i];
+	all->n_leaving = kept;
+}
+
+void pp_helpers_note(struct pp_helpers *all, const struct pp_helper *h)
+{
+	reap_left(all);
+	if (h->pid && all->n_leaving < PP_HELPERS_LEAVING)
+		all->leaving[all->n_leaving++] = h->pid;
+}
+
+void pp_helpers_done(struct pp_helpers *all)
+{
+	const struct timespec pause = {.tv_nsec = PP_MILLISECOND};
+
+	for (unsigned int i = 0; i < all->n; i++) {
+		pp_helper_abandon(&all->list[i]);
+		pp_helpers_note(all, &all->list[i]);
+	}
+	all->n = 0;
+	for (int i = 0; i < REAP_TRIES && all->n_leaving; i++) {
+		reap_left(all);
+		if (all->n_leaving)
+			(void)nanosleep(&pause, NULL);
+	}
 }
 
 void pp_helper_wait(struct pp_helper *h, pp_ns limit, pp_ns end, struct pp_reply *reply)
@@ -205,9 +254,7 @@ void pp_helper_wait(struct pp_helper *h, pp_ns limit, pp_ns end, struct pp_reply
 		left = reply->since + limit < end ? reply->since + limit - now : end - now;
 	}
 	if (left > 0 && whole(reply)) {
-		(void)close(h->out);
-		(void)close(h->doing);
-		(void)waitpid(h->pid, NULL, WNOHANG);
+		let_go(h);
 		return;
 	}
 	if (left <= 0) {
@@ -217,6 +264,7 @@ void pp_helper_wait(struct pp_helper *h, pp_ns limit, pp_ns end, struct pp_reply
 		return;
 	}
 	status = reap(h->pid);
+	h->pid = status == -1 ? h->pid : 0;
 	pp_helper_abandon(h);
 	reply->outcome = PP_CRASHED;
 	blame(reply, h->name, status, 0);

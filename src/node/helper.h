@@ -4,8 +4,10 @@
  *
  * It writes into two pipes: the answer (one JSON object, a line break, one digit), and one line per
  * call it is about to make, so that silence can be blamed on a call. It is never waited for: a
- * process stuck in a driver cannot be reaped. Nothing is shared after fork(), and the parent has
- * one thread only.
+ * process stuck in a driver cannot be reaped, and one that a driver knows leaves slowly. Who has
+ * not left when its answer is there is reaped later; who has not when the source is freed is left
+ * to init, which a container may not have: then it is seen there as defunct. Nothing is shared
+ * after fork(), and the parent has one thread only.
  */
 #ifndef PP_NODE_HELPER_H
 #define PP_NODE_HELPER_H
@@ -35,8 +37,17 @@ struct pp_reply {
 
 struct pp_helper {
 	const char *name; /* of the question; borrowed */
-	pid_t pid;
-	int out, doing; /* read ends */
+	pid_t pid;	  /* 0: reaped */
+	int out, doing;	  /* read ends */
+};
+
+enum { PP_HELPERS_LEAVING = 64 };
+
+struct pp_helpers {
+	struct pp_helper list[8]; /* started ahead */
+	unsigned int n;
+	pid_t leaving[PP_HELPERS_LEAVING]; /* let go, and not reaped yet */
+	unsigned int n_leaving;
 };
 
 /* Forks. Negative errno when there can be no helper. */
@@ -51,5 +62,10 @@ void pp_helper_wait(struct pp_helper *h, pp_ns limit, pp_ns end, struct pp_reply
 
 /* For a helper that is not waited for any more. */
 void pp_helper_abandon(struct pp_helper *h);
+
+/* Takes note of one that was let go or abandoned; reaps whoever has left by now. */
+void pp_helpers_note(struct pp_helpers *all, const struct pp_helper *h);
+/* Abandons those started ahead; a moment for all to leave. */
+void pp_helpers_done(struct pp_helpers *all);
 
 #endif

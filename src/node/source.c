@@ -53,8 +53,7 @@ struct pp_source *pp_source_free(struct pp_source *s)
 {
 	if (!s)
 		return NULL;
-	for (unsigned int i = 0; i < s->helpers.n; i++)
-		pp_helper_abandon(&s->helpers.list[i]);
+	pp_helpers_done(&s->helpers);
 	pp_cleanup_close(&s->store.root_fd);
 	pp_cleanup_close(&s->store.answers_fd);
 	pp_record_free(s->store.tree);

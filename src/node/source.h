@@ -59,10 +59,6 @@ void pp_source_set_deadline(struct pp_source *s, pp_ns end);
 pp_ns pp_source_deadline(const struct pp_source *s);
 
 /* Helpers started ahead and not yet waited for (node/ask.c); abandoned with the source. */
-struct pp_helpers {
-	struct pp_helper list[8];
-	unsigned int n;
-};
 struct pp_helpers *pp_source_helpers(struct pp_source *s);
 
 /* From now on everything read is also put into @r (borrowed; NULL stops). */
