@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "bench/agent_state.h"
+#include "bench/agent_look.h"
 #include "base/banned.h"
 
 enum { CONNECT_SECONDS = 5, CM_SECONDS = 60 };
@@ -30,12 +30,15 @@ int pp_agent_cm_listen(struct pp_agent *a, struct pp_error *err)
 	struct pp_cm_options options = {.address = a->cm_address,
 					.deadline = pp_clock_monotonic() + CM_SECONDS * PP_SECOND,
 					.stopped = pp_agent_left};
+	char ipoib[PP_LOOK_ADDRESS] = "";
 	uint64_t nonce;
 	int r;
 
 	if (!a->end)
 		return 0;
-	r = pp_cm_address(&a->endpoint, a->cm_address, err);
+	if (*a->netdev && pp_look_address(a->netdev, ipoib))
+		ipoib[0] = '\0';
+	r = pp_cm_address(&a->endpoint, ipoib, a->cm_address, err);
 	if (r)
 		return r;
 	if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))

@@ -57,28 +57,6 @@ int pp_cm_greeting_read(const void *bytes, size_t len, struct pp_cm_greeting *re
 
 /* ── addresses ── */
 
-int pp_cm_address(const struct pp_endpoint *e, char ret[PP_CM_ADDRESS], struct pp_error *err)
-{
-	struct pp_gid gid;
-
-	memcpy(gid.raw, e->gid.raw, sizeof(gid.raw));
-	if (e->port.link_layer != IBV_LINK_LAYER_ETHERNET)
-		return pp_error_set(err, -EADDRNOTAVAIL,
-				    "%s port %u is InfiniBand: -R needs the address of its IPoIB "
-				    "interface",
-				    e->options.device, e->options.port);
-	if (pp_gid_is_link_local(&gid))
-		return pp_error_set(err, -EADDRNOTAVAIL,
-				    "%s port %u has a link-local GID: -R needs an address that is "
-				    "routable, give its netdev one",
-				    e->options.device, e->options.port);
-	if (pp_gid_is_ipv4(&gid))
-		(void)inet_ntop(AF_INET, gid.raw + 12, ret, PP_CM_ADDRESS);
-	else
-		(void)inet_ntop(AF_INET6, gid.raw, ret, PP_CM_ADDRESS);
-	return 0;
-}
-
 static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -91,6 +69,45 @@ static int parse_address(const char *text, uint16_t port, struct sockaddr_storag
 		memcpy(ret, &v6, sizeof(v6));
 	else
 		return -EINVAL;
+	return 0;
+}
+
+/* librdmacm finds an InfiniBand port by the address of an interface, never by a GID of its. */
+static int ipoib_address(const struct pp_endpoint *e, const char *ipoib, char ret[PP_CM_ADDRESS],
+			 struct pp_error *err)
+{
+	struct sockaddr_storage at;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&at;
+
+	if (!ipoib || parse_address(ipoib, 0, &at) ||
+	    (at.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
+		return pp_error_set(
+			err, -EADDRNOTAVAIL,
+			"%s port %u is InfiniBand, and no IPoIB interface of it has an "
+			"address that is routable: -R needs one (ip link set ib0 up; ip "
+			"address add ADDRESS/24 dev ib0)",
+			e->options.device, e->options.port);
+	(void)snprintf(ret, PP_CM_ADDRESS, "%s", ipoib);
+	return 0;
+}
+
+int pp_cm_address(const struct pp_endpoint *e, const char *ipoib, char ret[PP_CM_ADDRESS],
+		  struct pp_error *err)
+{
+	struct pp_gid gid;
+
+	memcpy(gid.raw, e->gid.raw, sizeof(gid.raw));
+	if (e->port.link_layer != IBV_LINK_LAYER_ETHERNET)
+		return ipoib_address(e, ipoib, ret, err);
+	if (pp_gid_is_link_local(&gid))
+		return pp_error_set(err, -EADDRNOTAVAIL,
+				    "%s port %u has a link-local GID: -R needs an address that is "
+				    "routable, give its netdev one",
+				    e->options.device, e->options.port);
+	if (pp_gid_is_ipv4(&gid))
+		(void)inet_ntop(AF_INET, gid.raw + 12, ret, PP_CM_ADDRESS);
+	else
+		(void)inet_ntop(AF_INET6, gid.raw, ret, PP_CM_ADDRESS);
 	return 0;
 }
 

@@ -26,10 +26,11 @@ struct pp_cm_options {
 struct pp_cm;
 
 /*
- * An address of the endpoint's port to listen at: RoCE with an IPv4 or a routable IPv6 GID.
- * -EADDRNOTAVAIL otherwise: InfiniBand's is the one of its IPoIB interface.
+ * An address of the endpoint's port to listen at: of RoCE its GID, IPv4 or routable IPv6; of
+ * InfiniBand that of its IPoIB interface, @ipoib ("" or NULL: it has none). -EADDRNOTAVAIL.
  */
-int pp_cm_address(const struct pp_endpoint *e, char ret[PP_CM_ADDRESS], struct pp_error *err);
+int pp_cm_address(const struct pp_endpoint *e, const char *ipoib, char ret[PP_CM_ADDRESS],
+		  struct pp_error *err);
 
 /*
  * Listens and returns; pp_cm_accept() then takes one connection for each queue pair. Endpoints

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "../fake/null.h"
+#include "rdma/cm.h"
 #include "rdma/endpoint.h"
 #include "rdma/gid_table.h"
 
@@ -308,6 +309,44 @@ static void test_torture(void **state)
 	assert_true(whole && n > 15);
 }
 
+/* -R: of InfiniBand the address of IPoIB, of RoCE the GID, whatever else is there. */
+static void test_cm_address(void **state)
+{
+	static const struct {
+		bool infiniband;
+		uint8_t gid[16];
+		const char *ipoib, *want; /* NULL: refused */
+	} rows[] = {
+		{true, {0xfe, 0x80, [15] = 1}, "10.1.0.7", "10.1.0.7"},
+		{true, {0xfe, 0x80, [15] = 1}, "fd00::7", "fd00::7"},
+		{true, {0xfe, 0x80, [15] = 1}, "fe80::7", NULL},
+		{true, {0xfe, 0x80, [15] = 1}, "fe80::7%ib0", NULL},
+		{true, {0xfe, 0x80, [15] = 1}, "", NULL},
+		{true, {0xfe, 0x80, [15] = 1}, NULL, NULL},
+		{false, {[10] = 0xff, 0xff, 192, 0, 2, 9}, "10.1.0.7", "192.0.2.9"},
+		{false, {0xfd, [15] = 9}, NULL, "fd00::9"},
+		{false, {0xfe, 0x80, [15] = 9}, "10.1.0.7", NULL},
+	};
+	struct pp_error err;
+	char text[PP_CM_ADDRESS];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct pp_endpoint e = {.options = {.device = "hca", .port = 1}};
+		int r;
+
+		e.port.link_layer =
+			rows[i].infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
+		memcpy(e.gid.raw, rows[i].gid, sizeof(e.gid.raw));
+		r = pp_cm_address(&e, rows[i].ipoib, text, &err);
+		assert_int_equal(r, rows[i].want ? 0 : -EADDRNOTAVAIL);
+		if (!r)
+			assert_string_equal(text, rows[i].want);
+		else
+			assert_non_null(strstr(err.text, "hca port 1"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +359,7 @@ int main(void)
 		cmocka_unit_test_setup(test_connect_infiniband, reset),
 		cmocka_unit_test_setup(test_reset, reset),
 		cmocka_unit_test_setup(test_torture, reset),
+		cmocka_unit_test(test_cm_address),
 	};
 
 	return cmocka_run_group_tests_name("endpoint", tests, NULL, NULL);

@@ -150,7 +150,7 @@ static void connect_by_cm(struct end *e)
 
 	o.address = place.address;
 	if (e->first) {
-		r = pp_cm_address(&e->endpoint, place.address, &err);
+		r = pp_cm_address(&e->endpoint, NULL, place.address, &err);
 		if (!r)
 			r = pp_cm_listen(&e->endpoint, &o, &e->connections, &place.port, &err);
 		if (r)

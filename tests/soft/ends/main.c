@@ -370,7 +370,8 @@ static void strangers(struct end *e, const char *device)
 	struct pp_endpoint one;
 	struct pp_error err;
 
-	if (pp_endpoint_open(&e->verbs, &o, &one, &err) || pp_cm_address(&one, place.address, &err))
+	if (pp_endpoint_open(&e->verbs, &o, &one, &err) ||
+	    pp_cm_address(&one, NULL, place.address, &err))
 		ends_fault(e, "%s", err.text);
 	ends_check(e, pp_cm_listen(&one, &c, &connections, &place.port, &err) < 0);
 	c.address = "no address";
