@@ -61,6 +61,21 @@ static void put_objects(struct pp_json *j, const struct pp_resources *r,
 	pp_json_end_array(j);
 }
 
+static void put_descriptors(struct pp_json *j, const struct pp_process *p)
+{
+	pp_json_array(j, "buffers");
+	for (size_t i = 0; i < p->n_buffers; i++) {
+		pp_json_object(j, NULL);
+		pp_json_i64(j, "fd", p->buffer[i].fd);
+		pp_json_u64(j, "size", p->buffer[i].size);
+		pp_json_u64(j, "inode", p->buffer[i].inode);
+		pp_json_u64(j, "count", p->buffer[i].count);
+		pp_json_str(j, "exporter", p->buffer[i].exporter);
+		pp_json_end_object(j);
+	}
+	pp_json_end_array(j);
+}
+
 static void put_processes(struct pp_json *j, const struct pp_processes *p)
 {
 	pp_json_array(j, "processes");
@@ -74,7 +89,7 @@ static void put_processes(struct pp_json *j, const struct pp_processes *p)
 		pp_json_u64(j, "started", o->started);
 		pp_json_u64(j, "pid_ns", o->pid_ns);
 		pp_json_bool(j, "is", pp_process_is(o->pid, o->started));
-		pp_json_u64(j, "buffers", o->n_buffers);
+		put_descriptors(j, o);
 		pp_json_array(j, "uverbs");
 		for (unsigned int u = 0; u < o->n_uverbs; u++)
 			pp_json_str(j, NULL, o->uverbs[u]);
@@ -92,7 +107,11 @@ static void put_buffers(struct pp_json *j, const struct pp_buffers *b)
 		pp_json_u64(j, "size", b->item[i].size);
 		pp_json_u64(j, "inode", b->item[i].inode);
 		pp_json_str(j, "exporter", b->item[i].exporter);
-		pp_json_u64(j, "attached", b->item[i].n_attached);
+		pp_json_u64(j, "count", b->item[i].count);
+		pp_json_array(j, "devices");
+		for (uint32_t d = 0; d < b->item[i].n_attached; d++)
+			pp_json_str(j, NULL, b->attached[b->item[i].first + d]);
+		pp_json_end_array(j);
 		pp_json_end_object(j);
 	}
 	pp_json_end_array(j);

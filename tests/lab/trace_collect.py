@@ -1,25 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: trace_collect.py LAB-DIR MR_HOLDER TRACE_RAW TRACE_ASK [FIXTURES]
+"""usage: trace_collect.py LAB-DIR PART MR_HOLDER REGISTRAR TRACE_RAW TRACE_ASK [FIXTURES]
 
-The collectors of src/trace in a guest with the kernel's rdma_rxe and perftest: what they say of regions, domains,
-contexts and queue pairs is what the tool `rdma` says at that moment; a thread that is dead, a user without rights,
-namespaces of PIDs and networks, debugfs that is not mounted, each is told as what it is.
+The collectors of src/trace in a guest. Part 'rxe', with the kernel's rdma_rxe and perftest: what they say of regions,
+domains, contexts and queue pairs is what the tool `rdma` says at that moment; a thread that is dead, a user without
+rights, namespaces of PIDs and networks, debugfs that is not mounted, each is told as what it is. Part 'dmabuf', with
+the lab's own device beside rxe: buffers, attachments and descriptors are what the client that made them says.
 
 With FIXTURES the bytes and texts of the guest are kept there: tests/fixtures/trace.
 """
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import time
 
 sys.path.insert(0, sys.argv[1])
+import headers  # noqa: E402
 from lab import Lab, LabError, Unavailable  # noqa: E402
 
-HOLDER, RAW, ASK = sys.argv[2:5]
-KEEP = pathlib.Path(sys.argv[5]) if len(sys.argv) > 5 else None
+PART, HOLDER, REGISTRAR, RAW, ASK = sys.argv[2:7]
+KEEP = pathlib.Path(sys.argv[7]) if len(sys.argv) > 7 else None
+NIC = "0000:00:05.0"  # QEMU's edu, which peerlab0 sits on
 KINDS = ("mr", "pd", "ctx", "qp")
 # Of `rdma -j resource show`: the object's number, and what it stands on.
 ID = {"mr": "mrn", "pd": "pdn", "ctx": "ctxn", "qp": "lqpn"}
@@ -63,6 +67,15 @@ def from_rdma(kind, o):
     return {k: v for k, v in o.items() if k in keys or (k == "comm" and "pid" not in o)}
 
 
+def wait_text(job, pattern, what):
+    end = time.monotonic() + 30
+    while not re.search(pattern, job.output().decode(), re.M):
+        result = job.done()
+        must(result is None and time.monotonic() < end, f"{what}: {result and result.text}")
+        time.sleep(0.1)
+    return job.output().decode()
+
+
 def rdma(guest, kind):
     return json.loads(guest.run(f"rdma -j resource show {kind}").check().out)
 
@@ -78,12 +91,7 @@ def same_as_rdma(guest, seen):
 
 
 def held(job):
-    end = time.monotonic() + 30
-    while b"\n" not in job.output():
-        result = job.done()
-        must(result is None and time.monotonic() < end, f"no holder: {result and result.text}")
-        time.sleep(0.1)
-    return job.output().split()[1:3]
+    return wait_text(job, r"^holding", "no holder").split()[1:3]
 
 
 def of(seen, pid, kind="mr"):
@@ -173,18 +181,56 @@ def collect(lab):
     must(not of(ask(guest), pid), "regions of a process that is gone")
 
 
+def registrar(guest, words):
+    """The process, and of its buffers the inodes, as it says itself."""
+    job = guest.start(f"registrar {words}")
+    text = wait_text(job, "^ready", "no registrar")
+    return job, int(re.search(r"^pid (\d+)$", text, re.M)[1]), [int(i) for i in re.findall(r"inode (\d+)$", text, re.M)]
+
+
+def dmabuf(lab):
+    guest = lab.guest(0)
+    guest.run("mount -t debugfs none /sys/kernel/debug").check()
+    host = guest.start("mr_holder rxe0 2 4096")
+    plain = int(held(host)[0])
+    closed, one, inodes = registrar(guest, "peerlab0 host=1 dmabuf=2 size=1048576")
+    guest.run("echo 1 >/sys/module/peerlab/parameters/unsized").check()
+    kept, two, inode = registrar(guest, "peerlab0 dmabuf=1 keep thread")
+    seen = ask(guest)
+    must({s["state"] for name, s in seen["surfaces"].items() if name != "peermem"} == {"read"}, f"{seen['surfaces']}")
+    same_as_rdma(guest, seen)
+    must({o["device"] for o in seen["objects"]} == {"rxe0", "peerlab0"}, "two devices")
+    must(len(of(seen, one)) == 3 and len(of(seen, two)) == 1 and len(of(seen, plain)) == 2, "owners of regions")
+    must([(o["tid"], o["length"]) for o in of(seen, two)] == [(0, 0)], "a dead thread's region without a length")
+    want = [{"size": size, "inode": i, "exporter": "drm", "devices": [NIC]}
+            for size, i in ((1048576, inodes[0]), (1048576, inodes[1]), (65536, inode[0]))]
+    got = [{k: v for k, v in b.items() if k != "count"} for b in seen["dmabufs"]]
+    must(sorted(got, key=str) == sorted(want, key=str), f"{got}\nis not\n{want}")
+    # The descriptor is closed where nobody keeps it: the region alone holds the buffer.
+    descriptors = {p["pid"]: p["buffers"] for p in seen["processes"]}
+    must(descriptors[one] == [] and len(descriptors[two]) == 1, f"{descriptors}")
+    fd = descriptors[two][0]
+    must((fd["size"], fd["inode"], fd["exporter"]) == (65536, inode[0], "drm"), f"{fd}")
+    if KEEP:
+        (KEEP / "bufinfo-vgem.txt").write_bytes(guest.run("cat /sys/kernel/debug/dma_buf/bufinfo").check().out)
+        (KEEP / "fdinfo-vgem.txt").write_bytes(guest.run(f"cat /proc/{two}/fdinfo/{fd['fd']}").check().out)
+    closed.kill()
+    kept.kill()
+    must(ask(guest)["dmabufs"] == [], "buffers after the processes")
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a sanitizer's memory does not fit into the guests; the plain build runs this")
         return 77
-    put = [(HOLDER, "bin/mr_holder"), (RAW, "bin/trace_raw"), (ASK, "bin/trace_ask")]
+    put = [(HOLDER, "bin/mr_holder"), (RAW, "bin/trace_raw"), (ASK, "bin/trace_ask"), (REGISTRAR, "bin/registrar")]
     try:
-        with Lab(nodes=1, memory=512, put=put) as lab:
-            collect(lab)
+        with Lab(nodes=1, memory=512, put=put, **(headers.peerlab() if PART == "dmabuf" else {})) as lab:
+            (dmabuf if PART == "dmabuf" else collect)(lab)
     except Unavailable as err:
         print(f"no lab here: {err}")
         return 77
-    except LabError as err:
+    except (LabError, headers.image.BuildError) as err:
         print(f"FAULT: {err}")
         return 1
     print("netlink, /proc and debugfs as the guest's own tools say")

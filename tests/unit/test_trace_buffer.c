@@ -92,6 +92,30 @@ static void test_h200(void **state)
 	assert_false(pp_exporter_is_nvidia("drm"));
 }
 
+/* A guest's kernel: three buffers of a virtual DRM card, each attached once to an RDMA device. */
+static void test_vgem(void **state)
+{
+	static const uint64_t sizes[] = {65536, 1048576, 1048576}, inodes[] = {3, 2, 1};
+	struct pp_buffers b;
+
+	(void)state;
+	assert_int_equal(pp_buffers_parse(text, load("bufinfo-vgem.txt"), &b), 0);
+	assert_int_equal(b.report.state, PP_SURFACE_READ);
+	assert_int_equal(b.n, 3);
+	assert_int_equal(b.n_attached, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(b.item[i].size, sizes[i]);
+		assert_int_equal(b.item[i].inode, inodes[i]);
+		assert_string_equal(b.item[i].exporter, "drm");
+		assert_int_equal(b.item[i].n_attached, 1);
+		assert_string_equal(b.attached[b.item[i].first], "0000:00:05.0");
+	}
+	/* Of one the descriptor is open still; the others are held by their regions alone. */
+	assert_int_equal(b.item[0].count, 4);
+	assert_int_equal(b.item[1].count, 1);
+	pp_buffers_done(&b);
+}
+
 /* Wherever the text ends before its last line, that is said. */
 static void test_cut(void **state)
 {
@@ -199,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grammars),
 		cmocka_unit_test(test_h200),
+		cmocka_unit_test(test_vgem),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_forged),
 		cmocka_unit_test(test_skipped_object),
