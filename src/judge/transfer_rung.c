@@ -4,6 +4,7 @@
  * are judged elsewhere.
  */
 #include <inttypes.h>
+#include <errno.h>
 #include <string.h>
 
 #include "judge/transfer_parts.h"
@@ -11,7 +12,7 @@
 
 static const char NEXT_FABRIC[] = "peerpath check --details",
 		  NEXT_REGISTRATION[] = "peerpath check --probe",
-		  NEXT_AGAIN[] = "peerpath bench PEER",
+		  NEXT_AGAIN[] = "peerpath bench PEER", NEXT_ASKED[] = "peerpath bench --help",
 		  NEXT_THROTTLE[] = "nvidia-smi -q -d PERFORMANCE,CLOCK",
 		  NEXT_BYTES[] = "peerpath topo",
 		  NEXT_NEGATIVE[] = "peerpath bench PEER --negative";
@@ -65,6 +66,13 @@ static bool never_registered(const struct pp_failure *f)
 	return !f->status && is_registration(f->call);
 }
 
+/* Refused by ourselves before any call: what was asked for (a GID, an MTU) is not there. */
+static bool never_tried(const struct pp_failure *f)
+{
+	return !f->call && !f->status && f->why &&
+	       (f->error == EINVAL || f->error == ENOENT || f->error == EADDRNOTAVAIL);
+}
+
 static void say_failure(struct pp_transfer_case *c, enum pp_rung rung, const struct pp_failure *f,
 			const char *what)
 {
@@ -91,6 +99,11 @@ static void rung_failed(struct pp_transfer_case *c, enum pp_rung rung)
 	bool refused = never_registered(&f);
 	const char *what;
 
+	if (never_tried(&f)) {
+		pp_remark(c, rung, PP_UNKNOWN, PP_REMARK_SOUND, NEXT_ASKED, "not tried: %s", f.why);
+		c->rung[rung].fabric |= rung == PP_RUNG_HOST;
+		return;
+	}
 	if (rung == PP_RUNG_HOST)
 		what = refused ? "host memory could not be registered"
 			       : "fabric: host memory over RDMA failed";

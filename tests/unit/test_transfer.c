@@ -87,6 +87,19 @@ static void spoil_host_lost(struct pp_bench *b)
 	fail_rung(b, PP_RUNG_HOST, NULL, 0, 12);
 }
 
+/* An index that the user gave: nothing was sent, so the network is not to blame. */
+static void spoil_host_gid(struct pp_bench *b)
+{
+	fail_rung(b, PP_RUNG_HOST, NULL, 2, 0);
+	b->pairs[0].rung[PP_RUNG_HOST].why = "node b: mlx5_0 port 1 has no GID 9";
+}
+
+static void spoil_dmabuf_asked(struct pp_bench *b)
+{
+	fail_rung(b, PP_RUNG_DMABUF, NULL, 22, 0);
+	b->pairs[0].rung[PP_RUNG_DMABUF].why = "node b: no NUMA node 7 here";
+}
+
 static void spoil_host_memlock(struct pp_bench *b)
 {
 	fail_rung(b, PP_RUNG_HOST, "ibv_reg_mr", 12, 0);
@@ -377,6 +390,11 @@ static const struct {
 	{"host lost", spoil_host_lost, PP_FAIL, "fail",
 	 "fabric: host memory over RDMA failed at b:mlx5_0: status 12, transport retry", NULL, NULL,
 	 "wc-retry-exceeded"},
+	{"host asked", spoil_host_gid, PP_UNKNOWN, "unknown",
+	 "not tried: node b: mlx5_0 port 1 has no GID 9; GPU memory is not judged", NULL, NULL,
+	 NULL},
+	{"dmabuf asked", spoil_dmabuf_asked, PP_UNKNOWN, "unknown",
+	 "not tried: node b: no NUMA node 7 here", NULL, NULL, NULL},
 	{"memlock", spoil_host_memlock, PP_FAIL, "fail",
 	 "host memory could not be registered at b:mlx5_0: ibv_reg_mr: ENOMEM (12)", NULL, NULL,
 	 "memlock-small"},
