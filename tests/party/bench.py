@@ -20,43 +20,16 @@ import tempfile
 import time
 
 import nodes
+from nodes import LIMIT, expect, faults, finish, until
 
 PEERPATH, PART = os.path.abspath(sys.argv[1]), sys.argv[2]
 TOKEN = "0123456789abcdef0123456789abcdef"
 PORT = 18516
-LIMIT = 120  # seconds after which a thing that should have happened has not; nothing is measured by it
 SHORT = ["--size", "4K,64K", "--duration", "10ms", "--repeats", "2", "--iters", "20"]
 FEW = [*SHORT, "--rungs", "tcp,host,dmabuf", "--measure", "bandwidth"]
 LONG = ["--size", "64K", "--duration", "2s", "--repeats", "6", "--rungs", "host", "--measure", "bandwidth"]
 SANITIZED = bool(os.environ.get("PEERPATH_SANITIZED"))  # no made /sys there: nobody knows a device's interface
 WIRE = {"PEERPATH_SOFT": "name=wire0,netdev=eth0,same-host=no"}
-faults = 0
-
-
-def expect(true, what):
-    global faults
-    if not true:
-        print(f"FAULT: {what}", flush=True)
-        faults += 1
-
-
-def until(ready, seconds=LIMIT):
-    end = time.monotonic() + seconds
-    while not ready() and time.monotonic() < end:
-        time.sleep(0.05)
-    return ready()
-
-
-def finish(program, seconds=LIMIT):
-    try:
-        out, err = program.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(program.pid, signal.SIGKILL)
-        out, err = program.communicate()
-        expect(False, f"{program.args[-3:]} does not end: {err[-300:]}")
-    return program.returncode, out, err
-
-
 def said(text):
     """Lines that tell what went wrong, without those that tell how far it is."""
     return [line for line in text.splitlines()
@@ -537,7 +510,7 @@ def main():
     part = globals().get(f"part_{PART.replace('-', '_')}", pattern)
     began = time.monotonic()
     part(nodes.make(4))
-    print(f"{faults} faults, {time.monotonic() - began:.0f} s")
+    print(f"{len(faults)} faults, {time.monotonic() - began:.0f} s")
     return 1 if faults else 0
 
 

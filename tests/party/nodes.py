@@ -7,10 +7,37 @@ all that is left when its first process ends, and /proc shows what the test itse
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 NET = "10.77.0"
+LIMIT = 120  # seconds after which a thing that should have happened has not; nothing is measured by it
+faults = []
+
+
+def expect(true, what):
+    if not true:
+        print(f"FAULT: {what}", flush=True)
+        faults.append(what)
+
+
+def until(ready, seconds=LIMIT):
+    end = time.monotonic() + seconds
+    while not ready() and time.monotonic() < end:
+        time.sleep(0.02)
+    return ready()
+
+
+def finish(program, seconds=LIMIT):
+    try:
+        out, err = program.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        out, err = program.communicate()
+        expect(False, f"{program.args[-3:]} does not end: {err[-300:]}")
+    return program.returncode, out, err
 
 
 def skip(why):

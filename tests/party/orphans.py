@@ -13,16 +13,9 @@ import tempfile
 import time
 
 import nodes
+from nodes import until
 
 PEERPATH = os.path.abspath(sys.argv[1])
-LIMIT = 60
-
-
-def until(ready):
-    end = time.monotonic() + LIMIT
-    while not ready() and time.monotonic() < end:
-        time.sleep(0.05)
-    return ready()
 
 
 def parent(pid):

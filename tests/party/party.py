@@ -19,40 +19,13 @@ import threading
 import time
 
 import nodes
+from nodes import LIMIT, expect, faults, finish, until
 
 PARTY, PART = sys.argv[1:3]
 TOKEN = "0123456789abcdef0123456789abcdef"
 PORT = 18516
-LIMIT = 60  # seconds after which a thing that should have happened has not; nothing is measured by it
-faults = 0
-
-
-def expect(true, what):
-    global faults
-    if not true:
-        print(f"FAULT: {what}", flush=True)
-        faults += 1
-
-
-def until(ready, seconds=LIMIT):
-    end = time.monotonic() + seconds
-    while not ready() and time.monotonic() < end:
-        time.sleep(0.02)
-    return ready()
-
-
 def line_of(program, stream="stdout"):
     return getattr(program, stream).readline()
-
-
-def finish(program, seconds=LIMIT):
-    try:
-        out, err = program.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        program.kill()
-        out, err = program.communicate()
-        expect(False, f"{program.args[-3:]} does not end: {err[-300:]}")
-    return program.returncode, out, err
 
 
 def last(text):
@@ -383,7 +356,7 @@ def part_storm(all_nodes):
 def main():
     nodes.alone()
     globals()[f"part_{PART}"](nodes.make(4))
-    print(f"{faults} faults")
+    print(f"{len(faults)} faults")
     return 1 if faults else 0
 
 
