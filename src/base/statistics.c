@@ -3,7 +3,7 @@
  * Few samples, no distribution assumed. A sample that is not a number makes the answer none: it
  * was not measured, and leaving it out would look like a smaller, better experiment.
  */
-#include "judge/statistics.h"
+#include "base/statistics.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -74,6 +74,19 @@ double pp_quantile(const double *sample, size_t n, double q)
 	if (!sort(&s, sample, n) || !(q >= 0 && q <= 1))
 		return NAN;
 	return quantile(&s, q);
+}
+
+void pp_sort(double *value, size_t n)
+{
+	if (n)
+		qsort(value, n, sizeof(*value), order);
+}
+
+double pp_percentile(const double *sorted, size_t n, double q)
+{
+	size_t rank = (size_t)ceil(q * (double)n);
+
+	return n ? sorted[(rank ? rank : 1) - 1] : 0;
 }
 
 double pp_median(const double *sample, size_t n)

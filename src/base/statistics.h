@@ -3,8 +3,8 @@
  * Statistics of few samples: medians, quantiles, and intervals that assume no distribution.
  * Pure. Sources of formulas are named at each function in statistics.c.
  */
-#ifndef PP_JUDGE_STATISTICS_H
-#define PP_JUDGE_STATISTICS_H
+#ifndef PP_BASE_STATISTICS_H
+#define PP_BASE_STATISTICS_H
 
 #include <stddef.h>
 
@@ -15,6 +15,9 @@ struct pp_interval {
 /* NaN for no samples. @sample is not changed. */
 double pp_median(const double *sample, size_t n);
 double pp_quantile(const double *sample, size_t n, double q);
+/* In place; then the value of the nearest rank, which is one of them; 0 for none. */
+void pp_sort(double *value, size_t n);
+double pp_percentile(const double *sorted, size_t n, double q);
 /* Of the median, by order statistics, at 95 % or more; 6 samples at least. */
 struct pp_interval pp_median_interval(const double *sample, size_t n);
 /* (largest - smallest) / median; 0 for one sample. */

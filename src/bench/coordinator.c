@@ -2,7 +2,6 @@
 #include "bench/coordinator_state.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -139,28 +138,6 @@ int pp_climb_do(struct pp_climb *c, struct pp_order *o, unsigned int n, pp_ns li
 		if (o[i].outcome == PP_ORDER_LOST)
 			look_for(c, o[i].seat->node, o[i].why);
 	return c->over ? -ECANCELED : 0;
-}
-
-int pp_double_order(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double pp_middle(double *value, size_t n)
-{
-	if (!n)
-		return NAN;
-	qsort(value, n, sizeof(*value), pp_double_order);
-	return n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
-}
-
-double pp_percentile(const double *sorted, size_t n, double q)
-{
-	size_t rank = (size_t)ceil(q * (double)n);
-
-	return n ? sorted[(rank ? rank : 1) - 1] : 0;
 }
 
 /* All cells of a group, sizes innermost. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/statistics.h"
 #include "bench/coordinator_state.h"
 #include "bench/slots.h"
 #include "base/banned.h"
@@ -62,7 +63,7 @@ void pp_climb_note_late(struct pp_climb *c, unsigned int node, double late)
 void pp_climb_end_late(struct pp_climb *c)
 {
 	for (unsigned int i = 0; c->late && i < c->b->n_nodes; i++) {
-		c->b->nodes[i].arrival_skew = pp_middle(c->late[i].us, c->late[i].n);
+		c->b->nodes[i].arrival_skew = pp_median(c->late[i].us, c->late[i].n);
 		free(c->late[i].us);
 	}
 	free(c->late);
@@ -143,7 +144,7 @@ void pp_climb_take_latencies(struct pp_gathering *g, const json_t *list)
 			g->n_latency += n;
 		}
 	}
-	g->median = pp_middle(own, n);
+	g->median = pp_median(own, n);
 	free(own);
 }
 
@@ -260,12 +261,11 @@ static void end_cell(struct pp_climb *c, struct pp_climber *m, enum pp_rung r)
 
 	if (!cell)
 		return;
-	if (g->n_latency)
-		qsort(g->latency, g->n_latency, sizeof(*g->latency), pp_double_order);
+	pp_sort(g->latency, g->n_latency);
 	cell->p50 = pp_percentile(g->latency, g->n_latency, 0.50);
 	cell->p99 = pp_percentile(g->latency, g->n_latency, 0.99);
 	cell->p999 = pp_percentile(g->latency, g->n_latency, 0.999);
-	cell->arrival_skew = pp_middle(g->skew, g->n_skew);
+	cell->arrival_skew = pp_median(g->skew, g->n_skew);
 	gb = (double)cell->bytes / 1e9;
 	for (unsigned int e = 0; e < 2 && gb > 0; e++)
 		cell->cpu_seconds_per_gb[e] = g->cpu[e] / gb;

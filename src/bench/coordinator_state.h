@@ -118,9 +118,4 @@ unsigned int pp_climb_cells_of(const struct pp_bench_options *o);
 void pp_climb_negative(struct pp_climb *c, struct pp_climber *m);
 void pp_climb_witness(struct pp_climb *c, struct pp_climber *m);
 
-double pp_middle(double *value, size_t n); /* sorts; NaN for none */
-/* Of sorted values, the nearest rank; 0 for none. */
-double pp_percentile(const double *sorted, size_t n, double q);
-int pp_double_order(const void *a, const void *b);
-
 #endif

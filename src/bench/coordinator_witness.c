@@ -4,8 +4,8 @@
  * says stands beside the median of our own cell; a large difference is for people to look at.
  */
 #include <stdio.h>
-#include <string.h>
 
+#include "base/statistics.h"
 #include "bench/coordinator_state.h"
 #include "base/banned.h"
 
@@ -24,16 +24,13 @@ static uint64_t largest(const struct pp_bench_options *o)
 
 static double own_figure(const struct pp_climber *m, uint64_t size)
 {
-	double copy[PP_CLIMB_REPEATS];
-
 	for (unsigned int i = 0; i < m->pair->n_cells; i++) {
 		const struct pp_bench_cell *c = &m->pair->cells[i];
 
 		if (c->rung != PP_RUNG_HOST || c->op != PP_WRITE || c->measure != PP_BANDWIDTH ||
 		    c->size != size || c->together || !c->n_samples)
 			continue;
-		memcpy(copy, c->sample, c->n_samples * sizeof(copy[0]));
-		return pp_middle(copy, c->n_samples);
+		return pp_median(c->sample, c->n_samples);
 	}
 	return 0;
 }

@@ -14,9 +14,9 @@
 #ifndef PP_JUDGE_TRANSFER_H
 #define PP_JUDGE_TRANSFER_H
 
+#include "base/statistics.h"
 #include "bench/result.h"
 #include "judge/known.h"
-#include "judge/statistics.h"
 
 /* DESIGN 3.4; policy.conf [transfer]; printed with the verdict. */
 struct pp_margins {

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/compiler.h"
-#include "judge/statistics.h"
+#include "base/statistics.h"
 
 static void near(double got, double want)
 {
@@ -126,12 +126,26 @@ static void test_ratio_is_paired(void **state)
 	near(pp_ratio(a, b, 3, &x), 0.9);
 }
 
+/* The usual example of the nearest rank, 15 20 35 40 50, unsorted: always a value that was there.
+ */
+static void test_nearest_rank(void **state)
+{
+	double value[] = {40, 15, 50, 20, 35};
+
+	(void)state;
+	pp_sort(value, 5);
+	assert_true(pp_percentile(value, 5, 0.05) == 15 && pp_percentile(value, 5, 0.30) == 20);
+	assert_true(pp_percentile(value, 5, 0.40) == 20 && pp_percentile(value, 5, 0.50) == 35);
+	assert_true(pp_percentile(value, 5, 1) == 50 && pp_percentile(NULL, 0, 0.5) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quantiles_of_r),	 cmocka_unit_test(test_quantile_of_numpy),
 		cmocka_unit_test(test_interval_ranks),	 cmocka_unit_test(test_interval_of_many),
 		cmocka_unit_test(test_spread_and_ratio), cmocka_unit_test(test_ratio_is_paired),
+		cmocka_unit_test(test_nearest_rank),
 	};
 
 	return cmocka_run_group_tests_name("statistics", tests, NULL, NULL);
