@@ -104,8 +104,11 @@ static size_t getopt_tables(const struct pp_verb *verb, struct option *longs, ch
 
 	*letters++ = ':'; /* a missing argument is told apart from an unknown option */
 	for (n = 0; n < MAX_OPTIONS && (o = option_at(verb, n)); n++) {
-		longs[n] = (struct option){o->name, o->arg ? required_argument : no_argument, NULL,
-					   256 + (int)n};
+		longs[n] = (struct option){o->name,
+					   !o->arg	    ? no_argument
+					   : *o->arg == '[' ? optional_argument
+							    : required_argument,
+					   NULL, 256 + (int)n};
 		if (!o->letter)
 			continue;
 		*letters++ = o->letter;

@@ -50,7 +50,8 @@ static void print_options(const struct pp_option *o)
 	for (; o && o->name; o++) {
 		(void)snprintf(left, sizeof(left), "%c%c%c --%s%s%s", o->letter ? '-' : ' ',
 			       o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
-			       o->arg ? "=" : "", o->arg ? o->arg : "");
+			       o->arg ? (*o->arg == '[' ? "[=" : "=") : "",
+			       o->arg ? o->arg + (*o->arg == '[') : "");
 		(void)printf("  %-*s ", OPTION_TEXT - 3, left);
 		len = (size_t)snprintf(text, sizeof(text), "%s", o->doc);
 		for (const char *const *w = o->words; w && *w && len < sizeof(text); w++)

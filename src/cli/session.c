@@ -87,7 +87,7 @@ static int set_deadline(const struct pp_args *args, struct pp_source *src)
 	return 0;
 }
 
-int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_session *ret)
+int pp_session_open_source(const struct pp_args *args, struct pp_session *ret)
 {
 	struct pp_error err = {0};
 	int r = pp_session_open_output(args, ret);
@@ -98,7 +98,14 @@ int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_sess
 	if (r)
 		return pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT, "%s",
 				   err.text);
-	r = set_deadline(args, ret->src);
+	return set_deadline(args, ret->src);
+}
+
+int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_session *ret)
+{
+	struct pp_error err = {0};
+	int r = pp_session_open_source(args, ret);
+
 	if (r)
 		return r;
 	if (keep_record && pp_record_new(RECORD_LIMIT, &ret->record))

@@ -14,7 +14,7 @@ struct pp_session {
 	const struct pp_args *args; /* borrowed */
 	struct pp_source *src;
 	struct pp_record *record; /* what was read, when asked for; else NULL */
-	struct pp_node *node;	  /* NULL for pp_session_open_output() */
+	struct pp_node *node;	  /* NULL for pp_session_open_output(), pp_session_open_source() */
 	struct pp_out *out;
 	bool answered; /* the output holds what was asked for: written whatever the exit code */
 };
@@ -26,6 +26,8 @@ struct pp_session {
 int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_session *ret);
 /* Only the output, for verbs that read no node. */
 int pp_session_open_output(const struct pp_args *args, struct pp_session *ret);
+/* Output and source, for verbs that need no collected node. */
+int pp_session_open_source(const struct pp_args *args, struct pp_session *ret);
 /*
  * Writes the output and frees everything; returns @code, or PP_EXIT_INTERNAL with one line on
  * stderr when the output could not be written; a reader that went away is no error. NULL-safe

@@ -10,10 +10,11 @@
 #include <stddef.h>
 
 struct pp_option {
-	const char *name;	  /* long name, without dashes; NULL ends a table */
-	char letter;		  /* short form, 0 none */
-	const char *arg;	  /* what help calls its argument ("FILE"); NULL: a switch */
-	const char *doc;	  /* one line */
+	const char *name; /* long name, without dashes; NULL ends a table */
+	char letter;	  /* short form, 0 none */
+	const char *arg;  /* what help calls its argument ("FILE"); NULL: a switch; "[N]": it
+			     may be left out, only without a letter */
+	const char *doc;  /* one line */
 	const char *const *words; /* allowed arguments, NULL-terminated; NULL: any */
 };
 
@@ -80,6 +81,7 @@ int pp_cmd_capture(const struct pp_args *args);
 int pp_cmd_explain(const struct pp_args *args);
 int pp_cmd_bundle(const struct pp_args *args);
 int pp_cmd_soft(const struct pp_args *args);
+int pp_cmd_trace(const struct pp_args *args);
 int pp_cmd_completion(const struct pp_args *args);
 int pp_cmd_help(const struct pp_args *args);
 

@@ -124,6 +124,15 @@ static const struct pp_option soft_options[] = {
 static const char *const bundle_words[] = {"show", "verify", NULL};
 static const char *const nccl_words[] = {"judge", NULL};
 
+static const struct pp_option trace_options[] = {
+	{"pid", 0, "PID", "regions of this process alone", NULL},
+	{"watch", 0, "[SECONDS]", "one line for each change, until Ctrl-C; looks every second",
+	 NULL},
+	{"log", 0, "FILE", "an NCCL log to compare with what the kernel shows; repeatable", NULL},
+	{"no-probes", 0, NULL, "put no probe into the kernel", NULL},
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
@@ -180,6 +189,16 @@ const struct pp_verb pp_verbs[] = {
 	 "0 nothing or only harmless lines found, 1 a known problem found, 2 not "
 	 "known: no rule fits, or lines that read like errors are not explained",
 	 explain_options, pp_common_options, NULL, 0, 4096, pp_cmd_explain},
+	{"trace", "[-- CMD [ARG]...]",
+	 "who registered what memory, by which path: the kernel's word",
+	 "Lists the memory regions of every process, and by which path each is registered:\n"
+	 "DMA-BUF, peermem, data-direct, EFA's P2P or host memory. It asks the kernel, not the\n"
+	 "program: RDMA netlink, dma-buf's bufinfo, VmPin, peer clients' counters, and probes for\n"
+	 "the length of the look. With CMD it watches from the start. What cannot be seen is\n"
+	 "unknown, with what would show it.",
+	 "0 every region is known and proven, 1 a log is refuted or a region's path changed, 2 "
+	 "unknown",
+	 trace_options, pp_common_options, NULL, 0, UINT_MAX, pp_cmd_trace},
 	{"soft", "show | fault [SPEC...] | -- CMD [ARG]...",
 	 "a software RDMA device for any verbs program",
 	 "Runs CMD on a RoCE v2 device in software: no NIC, no kernel module, no root. CMD finds\n"

@@ -8,18 +8,19 @@
 #ifndef PP_TRACE_TRACE_H
 #define PP_TRACE_TRACE_H
 
+#include "trace/hca.h"
 #include "trace/prober.h"
 #include "trace/verdict.h"
 
 struct pp_trace_options {
-	bool probes;		  /* B, where it can be had */
 	pid_t pid;		  /* 0 all */
 	struct pp_prober *prober; /* already running (events of A so far); borrowed; NULL none */
-	const struct pp_trace_hca *hca;
-	size_t n_hcas;
+	const struct pp_trace_software *software; /* borrowed, as long as the look */
+	size_t n_software;
 };
 
 struct pp_trace {
+	struct pp_trace_hcas hcas;
 	struct pp_resources resources;
 	struct pp_processes processes;
 	struct pp_buffers buffers;

@@ -170,7 +170,9 @@ void pp_process_judge(const struct pp_judging *g, const struct pp_run *run,
 			   : PP_PROVEN;
 	/* That nothing of the GPU is registered needs all to be seen. */
 	p->why = run->first == run->end
-			 ? "Registers nothing that the kernel lists."
+			 ? pp_surface_whole(t, PP_SURFACE_RESOURCES)
+				   ? "Registers nothing that the kernel lists."
+				   : "What it registers is not known."
 			 : say(t, p,
 			       g->unlisted > 0 || (g->unlisted < 0 && in_use && has_devx(t, run)));
 	if (p->mix == PP_MIX_UNKNOWN)

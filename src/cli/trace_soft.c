@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/trace_soft.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/soft_ask.h"
+#include "soft/engine/show.h"
+#include "soft/link/slot.h"
+#include "base/banned.h"
+
+enum { ROWS_MAX = 1 << 16 };
+static const size_t LIMIT = (size_t)64 << 20;
+
+static size_t count(const json_t *processes)
+{
+	size_t n = 0, i, k;
+	json_t *process, *device;
+
+	json_array_foreach(processes, i, process)
+		json_array_foreach(json_object_get(process, "devices"), k, device) n +=
+		json_array_size(json_object_get(device, "memory_regions"));
+	return n < ROWS_MAX ? n : ROWS_MAX;
+}
+
+static void add(struct pp_trace_soft *s, const json_t *process, const json_t *device,
+		const json_t *region)
+{
+	struct pp_trace_software *row = &s->item[s->n++];
+
+	*row = (struct pp_trace_software){
+		.hca = pp_arena_str(&s->arena, pp_soft_text(device, "name")),
+		.program = pp_arena_str(&s->arena, pp_soft_text(process, "program")),
+		.pid = (pid_t)pp_soft_number(process, "pid"),
+		.lkey = (uint32_t)pp_soft_number(region, "lkey"),
+		.length = (uint64_t)pp_soft_number(region, "length_bytes"),
+		.address = (uint64_t)pp_soft_number(region, "iova"),
+		.dmabuf = !strcmp(pp_soft_text(region, "registration"), "dmabuf"),
+		.gpu = json_is_string(json_object_get(region, "gpu")),
+	};
+}
+
+static void add_all(struct pp_trace_soft *s, const json_t *processes, size_t room)
+{
+	size_t i, k, m;
+	json_t *process, *device, *region;
+
+	json_array_foreach(processes, i, process)
+		json_array_foreach(json_object_get(process, "devices"), k, device)
+			json_array_foreach(json_object_get(device, "memory_regions"), m,
+					   region) if (s->n < room) add(s, process, device, region);
+}
+
+int pp_trace_soft_ask(struct pp_trace_soft *ret)
+{
+	struct pp_trace_soft s = {.arena = PP_ARENA(LIMIT)};
+	json_t *processes = json_array();
+	int r = processes ? 0 : -ENOMEM;
+	size_t room;
+
+	for (unsigned int slot = 0; !r && slot < SOFT_SLOTS; slot++) {
+		json_t *process = NULL;
+		int e = pp_soft_ask(slot, SOFT_SHOW_REQUEST, "devices", &process);
+
+		if (!e)
+			r = json_array_append_new(processes, process) ? -ENOMEM : 0;
+		else if (e != -ENOENT) {
+			s.silent++;
+			(void)snprintf(s.why, sizeof(s.why), "%s", pp_soft_ask_why(e));
+		}
+	}
+	room = r ? 0 : count(processes);
+	s.item = pp_arena_array(&s.arena, room + 1, sizeof(*s.item));
+	if (!r && s.item)
+		add_all(&s, processes, room);
+	json_decref(processes);
+	if (r || s.arena.failed) {
+		pp_trace_soft_done(&s);
+		return -ENOMEM;
+	}
+	*ret = s;
+	return 0;
+}
+
+void pp_trace_soft_done(struct pp_trace_soft *s)
+{
+	pp_arena_done(&s->arena);
+	*s = (struct pp_trace_soft){0};
+}
