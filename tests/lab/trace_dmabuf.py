@@ -3,53 +3,21 @@
 """usage: trace_dmabuf.py LAB-DIR REGISTRAR
 
 A guest with the lab's own RDMA device, which takes DMA-BUF registrations, and vgem, which exports them: what the
-kernel itself shows of such a registration. bufinfo, RDMA netlink as `rdma` prints it, VmPin and fdinfo are asked
-without this project's collectors.
+kernel itself shows of such a registration. bufinfo, RDMA netlink as `rdma` prints it, VmPin, fdinfo and a kprobe
+are asked without this project's code.
 """
 import os
 import re
 import sys
 
-sys.path.insert(0, sys.argv[1])
-import headers  # noqa: E402
-from lab import Lab, LabError, Unavailable  # noqa: E402
+from tracing import (MOUNTS, Layout, LabError, Registrar, expect, image, probe_line, probed_by_hand,  # noqa: I001
+                     rdma_regions)
+import headers
+from lab import Lab, Unavailable
 
 REGISTRAR = sys.argv[2]
 NIC = "0000:00:05.0"
 BUFINFO = "cat /sys/kernel/debug/dma_buf/bufinfo"
-
-
-def expect(what, got, wanted):
-    if got != wanted:
-        raise LabError(f"{what}: {got!r}, not {wanted!r}")
-
-
-class Registrar:
-    """A process in the guest that holds regions; what it says of them itself."""
-
-    def __init__(self, guest, words):
-        self.guest, self.job = guest, guest.start(f"registrar {words}")
-        guest.run(f"until grep -q ready {self.job.dir_there}/out; do "
-                  f"[ ! -e {self.job.dir_there}/status ] || exit 1; usleep 50000; done", 30).check()
-        text = self.job.output().decode()
-        self.pid = int(re.search(r"^pid (\d+)$", text, re.M)[1])
-        self.thread = int(re.search(r"^thread (\d+)$", text, re.M)[1])
-        self.host = [int(key, 16) for key in re.findall(r"^host lkey (\S+)", text, re.M)]
-        self.dmabuf = {int(key, 16): int(inode)
-                       for key, inode in re.findall(r"^dmabuf lkey (\S+) .* inode (\d+)$", text, re.M)}
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.job.kill()
-
-
-def regions(guest, device):
-    """lkey: (pid as the kernel gives it, length), by the `rdma` tool."""
-    shown = guest.run(f"rdma resource show mr dev {device}").check().text
-    rows = [dict(re.findall(r"(\w+) (\S+)", line)) for line in shown.splitlines()]
-    return {int(row["lkey"], 16): (int(row.get("pid", 0)), int(row["mrlen"])) for row in rows}
 
 
 def buffers(guest):
@@ -73,13 +41,13 @@ def held(guest):
     with Registrar(guest, "peerlab0 host=1 dmabuf=2 size=1048576") as held_by:
         expect("regions of both kinds", (len(held_by.host), len(held_by.dmabuf)), (1, 2))
         wanted = {key: (held_by.pid, 1048576) for key in [*held_by.host, *held_by.dmabuf]}
-        expect("netlink's regions", regions(guest, "peerlab0"), wanted)
+        expect("netlink's regions", rdma_regions(guest, "peerlab0"), wanted)
         expect("bufinfo", buffers(guest), {inode: ("drm", 1048576, [NIC]) for inode in held_by.dmabuf.values()})
         expect("pinned memory is the host region's alone", pinned_kb(guest, held_by.pid), 1024)
         shown = guest.run(f"cat /proc/{held_by.pid}/fdinfo/*").check().text
         expect("a closed descriptor has no fdinfo", "exp_name" in shown, False)
     expect("buffers after the process", buffers(guest), {})
-    expect("regions after the process", regions(guest, "peerlab0"), {})
+    expect("regions after the process", rdma_regions(guest, "peerlab0"), {})
 
 
 def kept(guest):
@@ -88,7 +56,7 @@ def kept(guest):
     with Registrar(guest, "peerlab0 dmabuf=1 keep thread") as held_by:
         (key, inode), = held_by.dmabuf.items()
         expect("another thread registered", held_by.thread != held_by.pid, True)
-        expect("netlink's regions", regions(guest, "peerlab0"), {key: (0, 0)})
+        expect("netlink's regions", rdma_regions(guest, "peerlab0"), {key: (0, 0)})
         expect("bufinfo", buffers(guest), {inode: ("drm", 65536, [NIC])})
         shown = guest.run(f"cat /proc/{held_by.pid}/fdinfo/*").check().text
         expect("fdinfo", re.findall(r"^exp_name:\t(\w+)$", shown, re.M), ["drm"])
@@ -102,21 +70,34 @@ def refused(guest):
     expect("bufinfo", buffers(guest), {})
 
 
+def probes(guest, layout):
+    """A kprobe by hand, with pahole's offsets, shows of each region what the registrars know."""
+    with Registrar(guest, "peerlab0 host=1 dmabuf=1") as one, Registrar(guest, "peerlab0 dmabuf=1 thread") as two:
+        wanted = {one.host[0]: (one.pid, None, None)}
+        wanted |= {key: (one.pid, "drm", NIC) for key in one.dmabuf}
+        wanted |= {key: (two.pid, "drm", NIC) for key in two.dmabuf}
+        expect("a probe by hand", probed_by_hand(guest, probe_line(layout)), wanted)
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a guest has no sanitizer's libraries; the plain build runs this")
         return 77
     try:
-        with Lab(put=[(REGISTRAR, "bin/registrar")], **headers.peerlab()) as lab:
+        more = headers.peerlab()
+        layout = Layout(headers.tree_for(image.kernel()), more["modules"][1])
+        with Lab(put=[(REGISTRAR, "bin/registrar")], **more) as lab:
             guest = lab.guest(0)
-            guest.run("mount -t debugfs debug /sys/kernel/debug && mount -t tracefs trace /sys/kernel/tracing").check()
+            guest.run(MOUNTS).check()
             for part in (held, kept, refused):
                 part(guest)
                 print(f"{part.__name__}: ok")
+            probes(guest, layout)
+            print("probes: ok")
     except Unavailable as err:
         print(err)
         return 77
-    except (LabError, headers.image.BuildError) as err:
+    except (LabError, image.BuildError) as err:
         print(err)
         return 1
     return 0
