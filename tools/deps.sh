@@ -17,6 +17,8 @@ cmd:zstd zstd
 header:stdio.h libc6-dev
 pc:jansson libjansson-dev
 pc:libmnl libmnl-dev
+pc:libbpf libbpf-dev
+pc:libelf libelf-dev
 pc:expat libexpat1-dev
 pc:libsodium libsodium-dev
 pc:libzstd libzstd-dev

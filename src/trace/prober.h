@@ -44,11 +44,12 @@ int pp_prober_fd(const struct pp_prober *p);
 /* Events so far, without waiting, appended to the prober's. -EIO. */
 int pp_prober_drain(struct pp_prober *p, struct pp_error *err);
 /*
- * B: dumps the regions of every device and collects one event each. @r is what netlink itself said
- * in that dump (pp_resources_done() frees). A region of @r without an event makes the surface
- * `cut`.
+ * B: dumps the regions of every device (the question "rdma-resources" of @s) and collects one event
+ * each. @ret is what netlink itself said in that dump (pp_resources_done() frees). A region of @ret
+ * without an event makes the surface `cut`.
  */
-int pp_prober_self(struct pp_prober *p, struct pp_resources *ret, struct pp_error *err);
+int pp_prober_self(struct pp_prober *p, struct pp_source *s, struct pp_resources *ret,
+		   struct pp_error *err);
 /* All events so far as the answer "trace-events"; also into @s's record, when it has one. */
 int pp_prober_answer(struct pp_prober *p, struct pp_source *s, struct pp_answer *ret);
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines become events: the entry and the return of one call of one thread are one event, told when
+ * it returns; a region's event is the one of the probe that knows its driver.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/prober_parts.h"
+#include "base/banned.h"
+
+/* Kernel pointers that are errors (IS_ERR): the last page of addresses. */
+static const int64_t MAX_ERRNO = 4095;
+
+static int keep(struct pp_prober *p, const struct pp_event *e)
+{
+	size_t cap = p->cap ? p->cap * 2 : 1024;
+	struct pp_event *more;
+
+	if (p->n == PP_EVENTS_MAX) {
+		p->lost++;
+		return 0;
+	}
+	if (p->n == p->cap) {
+		more = reallocarray(p->event, cap, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		p->event = more;
+		p->cap = cap;
+	}
+	p->event[p->n++] = *e;
+	return 0;
+}
+
+/* 0 or a negative errno, of a pointer or an int. */
+static int64_t result_of(const struct pp_event_line *l)
+{
+	int64_t value = (int64_t)l->returned;
+
+	if (l->probe->by == PP_SURFACE_LIBRARY)
+		return value ? 0 : -ENODATA; /* refused: its errno is not seen */
+	return value < 0 && value >= -MAX_ERRNO ? value : 0;
+}
+
+/* The entry of the call that returns now, taken out; NULL: it was not seen. */
+static bool take_entry(struct pp_prober *p, const struct pp_event_line *back, struct pp_event *ret)
+{
+	for (unsigned int i = p->n_pending; i-- > 0;) {
+		const struct pp_event_line *l = &p->pending[i];
+
+		if (l->event.tid != back->event.tid || l->probe->user != back->probe->user ||
+		    strcmp(l->probe->symbol, back->probe->symbol) != 0)
+			continue;
+		*ret = l->event;
+		memmove(&p->pending[i], &p->pending[i + 1],
+			(p->n_pending - i - 1) * sizeof(p->pending[0]));
+		p->n_pending--;
+		return true;
+	}
+	return false;
+}
+
+static int take_return(struct pp_prober *p, const struct pp_event_line *l)
+{
+	struct pp_event e = l->event;
+
+	if (take_entry(p, l, &e)) {
+		e.at = l->event.at;
+		if (l->event.has_lkey && !result_of(l)) {
+			e.lkey = l->event.lkey;
+			e.has_lkey = true;
+		}
+	}
+	e.has_result = l->has_return;
+	e.result = l->has_return ? result_of(l) : 0;
+	if (e.result)
+		e.has_lkey = false;
+	return keep(p, &e);
+}
+
+/* Has this probe a twin at the function's return? */
+static bool is_returned(const struct pp_prober *p, const struct pp_kprobe *probe)
+{
+	for (unsigned int i = 0; i < p->kprobes.n; i++)
+		if (p->kprobes.item[i].returns && p->kprobes.item[i].user == probe->user &&
+		    !strcmp(p->kprobes.item[i].symbol, probe->symbol))
+			return true;
+	return false;
+}
+
+static void take_start(struct pp_prober *p, const struct pp_event_line *l)
+{
+	if (p->n_pending == PP_PROBER_PENDING) {
+		/* a thread that was killed inside never returns */
+		memmove(p->pending, p->pending + 1,
+			(PP_PROBER_PENDING - 1) * sizeof(p->pending[0]));
+		p->n_pending--;
+	}
+	p->pending[p->n_pending++] = *l;
+}
+
+/*
+ * Memory that is not there leaves what was in the ring buffer before: what hangs on a pointer
+ * counts only where the pointer is one.
+ */
+static void forget_unsaid(struct pp_event *e)
+{
+	if (e->has_umem != PP_YES)
+		e->is_dmabuf = e->is_odp = e->is_peer = PP_UNSAID;
+	if (e->is_dmabuf == PP_YES)
+		return;
+	e->mapped = PP_UNSAID;
+	e->size = e->inode = 0;
+	e->exporter[0] = e->device[0] = '\0';
+}
+
+static bool same_region(const struct pp_event *a, const struct pp_event *b)
+{
+	return a->kind == PP_EVENT_REGION && a->tid == b->tid && a->object == b->object &&
+	       a->mrn == b->mrn;
+}
+
+/* All probes of the function tell of one call one after the other. */
+static int take_region(struct pp_prober *p, const struct pp_event_line *l)
+{
+	struct pp_event e = l->event, *last = p->n ? &p->event[p->n - 1] : NULL;
+	bool knows = *l->probe->module && !strcmp(l->probe->module, l->owner);
+
+	if (*l->probe->module && !knows)
+		return 0; /* another driver's */
+	forget_unsaid(&e);
+	if (!last || !same_region(last, &e))
+		return keep(p, &e);
+	if (knows)
+		*last = e;
+	return 0;
+}
+
+int pp_prober_take(struct pp_prober *p, const char *line, size_t len)
+{
+	struct pp_event_line l;
+	uint64_t lost = 0;
+
+	switch (pp_event_line_parse(&p->kprobes, line, len, &l, &lost)) {
+	case PP_LINE_LOST:
+		p->lost += lost;
+		return 0;
+	case PP_LINE_BAD:
+		p->lost++;
+		return 0;
+	case PP_LINE_OTHER:
+		return 0;
+	case PP_LINE_EVENT:
+		break;
+	}
+	if (l.probe->kind == PP_EVENT_REGION)
+		return take_region(p, &l);
+	if (l.probe->returns)
+		return take_return(p, &l);
+	if (!is_returned(p, l.probe))
+		return keep(p, &l.event);
+	take_start(p, &l);
+	return 0;
+}
