@@ -124,9 +124,13 @@ static uint32_t borrow(struct soft_landing *l, const struct soft_region *region,
 static uint32_t lent(struct soft_landing *l, struct soft_bytes from, struct soft_region *region,
 		     uint64_t va, uint32_t len, uint64_t expect)
 {
+	const struct soft_effect *e = l->gathers ? l->last : NULL;
 	struct soft_loan loan;
 	uint32_t part = 0;
 
+	/* What began in staging ends there: one copy. */
+	if (e && !e->num_loans && e->key == region->key && e->va + e->len == va)
+		return 0;
 	if (from.source && from.source->lend)
 		part = from.source->lend(from.source, from.offset, len, region->copier, &loan);
 	return part ? borrow(l, region, va, part, expect, &loan) : 0;

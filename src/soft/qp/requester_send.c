@@ -275,6 +275,16 @@ static uint64_t effort(const struct soft_qp *qp, const struct soft_packet *p, ui
 							   : SOFT_REFERRED_EFFORT;
 }
 
+/* What the peer's device copies from where it is: is all that is left of the message at hand, and
+ * less than a copy should be? It follows at once, and is not to be cut from what is before it, as
+ * bytes are that somebody waits for. */
+static bool has_tail(const struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t next,
+		     uint32_t left)
+{
+	return qp->reads && soft_qp_may_be_far(qp) && left && next + left == wr->rc.num_psn &&
+	       (uint64_t)left * qp->attr.mtu < SOFT_COPY_PIECE;
+}
+
 /* Returns what it took of the turn. */
 static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index,
 			  size_t budget, pp_ns now)
@@ -286,6 +296,7 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 	struct soft_packet p = data_packet(qp, wr, index, count);
 	struct soft_pieces pieces;
 	uint64_t cost;
+	bool stops;
 
 	wr->error = gather(qp, wr, index, &p, &pieces);
 	if (wr->error == SOFT_WC_LOC_LEN_ERR && count > 1) {
@@ -303,8 +314,10 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 	req->unasked += (uint32_t)cost;
 	/* Whatever stops the train, its end asks: nothing under way waits for an acknowledge that
 	 * nobody asked for. */
-	p.ack_request = index + count == wr->rc.num_psn || req->unasked >= ack_every(qp) ||
-			effort(qp, &p, cost) >= budget || req->probing || count == left ||
+	stops = req->unasked >= ack_every(qp) || effort(qp, &p, cost) >= budget;
+	p.ack_request = index + count == wr->rc.num_psn ||
+			(stops && !has_tail(qp, wr, index + count, left - count)) || req->probing ||
+			count == left ||
 			!soft_window_open(qp->window, qp->attr.mtu + SOFT_PACKET_COST);
 	if (p.ack_request) {
 		req->unasked = 0;

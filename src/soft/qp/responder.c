@@ -260,14 +260,17 @@ static void ahead(struct soft_qp *qp)
 static void behind(struct soft_qp *qp, const struct soft_packet *p, uint16_t flags)
 {
 	qp->counters->duplicate_request++;
-	if (flags & (SOFT_IS_SEND | SOFT_IS_WRITE))
+	if (flags & (SOFT_IS_SEND | SOFT_IS_WRITE)) {
 		qp->resp.ack_pending = true;
-	else if (!enabled(qp, flags))
+		/* He has nothing more to send until he hears of it. */
+		soft_landing_return(&qp->resp.landing);
+	} else if (!enabled(qp, flags)) {
 		return;
-	else if (flags & SOFT_IS_READ)
+	} else if (flags & SOFT_IS_READ) {
 		soft_answer_read_again(qp, p);
-	else
+	} else {
 		soft_answer_atomic_again(qp, p);
+	}
 	qp->resp.alive = qp->resp.num_answers > 0;
 }
 
@@ -356,7 +359,7 @@ bool soft_responder_pump(struct soft_qp *qp, size_t *budget)
 			close_now(qp);
 		return false;
 	}
-	if (r->nak || r->ack_pending)
+	if (r->nak)
 		soft_landing_return(&r->landing);
 	/* A NAK acknowledges all before it. */
 	if (r->nak && !soft_landing_end_of_first(&r->landing) && !r->landing.lent) {
