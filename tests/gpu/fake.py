@@ -160,6 +160,14 @@ def part_shelf():
         assert lane[word] == max(lane[w] for w in ("lent_bytes", "mapped_bytes", "pulled_bytes")) > 64 << 20, lane
 
 
+def part_forks():
+    """Children in the middle of it, at either end, while copies read the other's shelf."""
+    for config in (LO, WIRE):
+        run = Run(config, "-c", "fork", "-s", "vmm", "-t", "vmm2", "-n", "48", "-l", str(2 << 20), "speed",
+                  PP_FAKE_CUDA_DELAY_US="1000").good()
+        assert "speed" in run.out and (config == LO) == ("read-only" in [how for _, how in run.pins]), (run.out, run.pins)
+
+
 def part_slow():
     """A copy that is never done is named by `soft show`; the peer does not give up, and the process ends."""
     with tempfile.TemporaryDirectory() as scratch:

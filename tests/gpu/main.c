@@ -6,7 +6,8 @@
  *		    bytes|speed|call|ends|rules
  *
  * -s, -t: memory of the first process, and of the second: host, alloc, vmm, vmm2 (two segments);
- * -i: so far inside the allocation; -u: an unreliable connection; -c: of call and ends.
+ * -i: so far inside the allocation; -u: an unreliable connection; -c: a call's name, what ends
+ * first, or "fork" for speed.
  */
 #include "traffic.h"
 

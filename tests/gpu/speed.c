@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How fast: WRITEs of one length, so many under way; every byte of the last of each place is
- * compared, outside the timed part. And what a registration costs.
+ * compared, outside the timed part. And what a registration costs. With -c fork either end forks in
+ * the middle of it: children have nothing of the device, and take nothing of it with them.
  */
 #include "traffic.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { UNDER_WAY = 8, REGISTERED = 1 << 30 };
+enum { UNDER_WAY = 8, REGISTERED = 1 << 30, FORKS = 16 };
 
 static void verify(struct end *e, size_t len)
 {
@@ -30,6 +33,17 @@ static void prepare(struct end *e, size_t len, bool first)
 		bytes[i] = (uint8_t)(i * 2654435761u >> 13);
 	gpu_put(&e->memory, 0, bytes, len * UNDER_WAY);
 	free(bytes);
+}
+
+static void fork_one(struct end *e)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(!ibv_alloc_pd(e->context) && errno == EIO ? 0 : 1);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		end_fault("a child has the device, or none could be forked");
 }
 
 static void registration(struct end *e)
@@ -59,6 +73,7 @@ static void registration(struct end *e)
 
 void traffic_speed(struct end *e, bool first, const struct traffic *t)
 {
+	bool forks = !strcmp(t->call, "fork");
 	unsigned int posted = 0, done = 0, total = t->rounds;
 	double begin;
 
@@ -74,7 +89,11 @@ void traffic_speed(struct end *e, bool first, const struct traffic *t)
 				end_post(e, IBV_WR_RDMA_WRITE, posted++, at, t->len, at);
 			}
 			(void)end_wait(e);
+			if (forks && done % (total / FORKS + 1) == 0)
+				fork_one(e);
 		}
+		for (unsigned int i = 0; !first && forks && i < FORKS; i++)
+			fork_one(e);
 		if (first)
 			printf("speed: %s to %s, %zu bytes, %u of them%s: %.2f GB/s\n",
 			       gpu_kind_names[t->source], gpu_kind_names[t->target], t->len, total,
