@@ -61,7 +61,10 @@ def part_pieces():
         assert count == {("to-host", PIECE): 128, ("to-device", PIECE): 128}, count
         run = Run(config, "-n", "8", "-l", str(PIECE + 12345), "speed").good()
         count = collections.Counter(run.copies)
-        assert count == {("to-host", PIECE + 12345): 16, ("to-device", PIECE + 12345): 16}, count
+        # What is sent again, on a machine that does much else, cuts a copy short.
+        whole, rest = count[("to-device", PIECE + 12345)], count[("to-device", 12345)]
+        assert count[("to-host", PIECE + 12345)] == 16 and whole >= 12 and whole + rest == 16, count
+        assert count[("to-device", PIECE)] == rest and sum(count.values()) == 32 + rest, count
         run = Run(config, "-n", "50", "-l", "64", "speed").good()
         assert collections.Counter(run.copies) == {("to-host", 64): 100, ("to-device", 64): 100}, run.copies
 
