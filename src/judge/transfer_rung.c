@@ -73,6 +73,19 @@ static bool never_tried(const struct pp_failure *f)
 	       (f->error == EINVAL || f->error == ENOENT || f->error == EADDRNOTAVAIL);
 }
 
+/* Calls before anything could be sent: the device, or a limit of this process. */
+static bool is_of_setup(const char *call)
+{
+	static const char *const calls[] = {"dlopen",	      "ibv_open_device", "ibv_query_device",
+					    "ibv_query_port", "ibv_alloc_pd",	 "ibv_create_cq",
+					    "ibv_create_qp"};
+
+	for (size_t i = 0; call && i < PP_ARRAY_LEN(calls); i++)
+		if (!strcmp(calls[i], call))
+			return true;
+	return false;
+}
+
 static void say_failure(struct pp_transfer_case *c, enum pp_rung rung, const struct pp_failure *f,
 			const char *what)
 {
@@ -105,8 +118,9 @@ static void rung_failed(struct pp_transfer_case *c, enum pp_rung rung)
 		return;
 	}
 	if (rung == PP_RUNG_HOST)
-		what = refused ? "host memory could not be registered"
-			       : "fabric: host memory over RDMA failed";
+		what = refused		     ? "host memory could not be registered"
+		       : is_of_setup(f.call) ? "the hca could not be set up"
+					     : "fabric: host memory over RDMA failed";
 	else if (rung == PP_RUNG_TCP)
 		what = "the TCP socket failed";
 	else if (rung == PP_RUNG_STAGED)

@@ -94,6 +94,11 @@ static void spoil_host_gid(struct pp_bench *b)
 	b->pairs[0].rung[PP_RUNG_HOST].why = "node b: mlx5_0 port 1 has no GID 9";
 }
 
+static void spoil_host_open(struct pp_bench *b)
+{
+	fail_rung(b, PP_RUNG_HOST, "ibv_open_device", 13, 0);
+}
+
 static void spoil_dmabuf_asked(struct pp_bench *b)
 {
 	fail_rung(b, PP_RUNG_DMABUF, NULL, 22, 0);
@@ -393,6 +398,9 @@ static const struct {
 	{"host asked", spoil_host_gid, PP_UNKNOWN, "unknown",
 	 "not tried: node b: mlx5_0 port 1 has no GID 9; GPU memory is not judged", NULL, NULL,
 	 NULL},
+	{"host open", spoil_host_open, PP_FAIL, "fail",
+	 "the hca could not be set up at b:mlx5_0: ibv_open_device: EACCES (13)", NULL, NULL,
+	 "open-uverbs-denied"},
 	{"dmabuf asked", spoil_dmabuf_asked, PP_UNKNOWN, "unknown",
 	 "not tried: node b: no NUMA node 7 here", NULL, NULL, NULL},
 	{"memlock", spoil_host_memlock, PP_FAIL, "fail",
