@@ -231,12 +231,13 @@ static int why_fd(void)
 	return number && !pp_parse_u64(number, STDERR_FILENO + 1, INT_MAX, &fd) ? (int)fd : -1;
 }
 
-void pp_bench_child_tell(const char *why)
+bool pp_bench_child_tell(const char *why)
 {
 	int fd = why_fd();
 
 	if (fd >= 0)
 		(void)!write(fd, why, strlen(why));
+	return fd >= 0;
 }
 
 void pp_bench_child_leave(const struct pp_args *args)

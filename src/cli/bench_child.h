@@ -25,8 +25,11 @@ struct pp_bench_child {
  * be made, interrupted).
  */
 int pp_bench_child_run(const struct pp_args *args, bool keep, struct pp_bench_child *ret);
-/* In that process: why there was no run. It is in the bundle, too, not on the terminal alone. */
-void pp_bench_child_tell(const char *why);
+/*
+ * In that process: why there was no run. It is in the bundle, too, not on the terminal alone.
+ * False: nobody has started us for gate 2.
+ */
+bool pp_bench_child_tell(const char *why);
 /* In that process, at its end: has prove been killed, what it would have put away is removed. */
 void pp_bench_child_leave(const struct pp_args *args);
 /* Removes the directory too. */

@@ -17,6 +17,7 @@
 #include "bench/agent.h"
 #include "bundle/page.h"
 #include "cli/bench_child.h"
+#include "cli/bench_keep.h"
 #include "cli/bench_options.h"
 #include "cli/bench_record.h"
 #include "cli/bench_text.h"
@@ -203,64 +204,6 @@ static struct pp_party_options party_of(const struct run *r)
 	};
 }
 
-/* In place of a bundle that is not there, for prove to put into its own; NULL: none any more. */
-static void keep_why(const struct pp_args *args, const char *id, const char *why)
-{
-	PP_AUTO_BUF struct pp_buf text = PP_BUF(4096);
-	struct pp_error err = {0};
-	char path[PATH_MAX];
-
-	(void)snprintf(path, sizeof(path), "%s/%s.why", pp_args_get(args, "keep"), id);
-	if (!why) {
-		(void)unlink(path);
-		return;
-	}
-	pp_buf_str(&text, why);
-	(void)pp_output_write(path, &text, /* force= */ true, &err);
-}
-
-static int keep_record(const struct pp_args *args, struct pp_party *party, unsigned int i)
-{
-	const char *id = pp_party_node(party, i)->id;
-	PP_AUTO_BUF struct pp_buf content = PP_BUF((size_t)64 << 20);
-	PP_AUTO_FREE char *bytes = NULL;
-	struct pp_error err = {0};
-	char path[PATH_MAX];
-	size_t len = 0;
-	unsigned int lost;
-	int r;
-
-	/* Who is gone is not called again: a host that does not answer would take its time. */
-	if (pp_party_lost(party, &lost, err.text, sizeof(err.text)) && lost == i)
-		r = -ECONNRESET;
-	else
-		r = pp_party_record(party, i, &bytes, &len, &err);
-	(void)snprintf(path, sizeof(path), "%s/%s.tar.zst", pp_args_get(args, "keep"), id);
-	pp_buf_add(&content, bytes, len);
-	if (!r)
-		r = pp_output_write(path, &content, pp_args_has(args, "force"), &err);
-	if (r != -EEXIST)
-		keep_why(args, id, r ? err.text : NULL);
-	return r && !pp_interrupted() ? pp_complain(args, PP_EXIT_INTERNAL,
-						    "no bundle of node %s: %s", id, err.text)
-				      : 0;
-}
-
-/* Each node's own bundle, for whoever puts them together (prove); of the others, where one has
- * none. */
-static int keep_records(const struct pp_args *args, struct pp_party *party)
-{
-	int code = 0, one;
-
-	if (!pp_args_has(args, "keep"))
-		return 0;
-	for (unsigned int i = 0; i < pp_party_size(party) && !pp_interrupted(); i++) {
-		one = keep_record(args, party, i);
-		code = code ? code : one;
-	}
-	return code;
-}
-
 static int write_page(struct run *r, const struct pp_bench *b, const struct pp_transfer *t)
 {
 	const char *file = pp_args_get(r->args, "html");
@@ -269,7 +212,7 @@ static int write_page(struct run *r, const struct pp_bench *b, const struct pp_t
 	struct pp_error err = {0};
 	int e;
 
-	if (!file)
+	if (!file || !b->n_pairs)
 		return 0;
 	e = pp_page_bench(b, t, pp_policy_margins(r->policy), &page);
 	if (!e) {
@@ -330,12 +273,28 @@ static int exit_of_gather(int error)
 	}
 }
 
-/* No document: in one line why not. */
-static int give_up(const struct run *r, int error, const char *why)
+/* Who asked for JSON gets a document of a run that was none, with the reason; prove knows it. */
+static void report_nothing(struct run *r, const char *why)
+{
+	struct pp_bench *b;
+
+	if (!pp_args_has(r->args, "json") || pp_bench_new(&b))
+		return;
+	b->started = pp_clock_wall();
+	b->version = PEERPATH_VERSION;
+	b->simulated = r->options.simulate;
+	b->ended = pp_interrupted() ? "interrupted" : pp_arena_str(b->arena, why);
+	(void)report(r, b);
+	pp_bench_free(b);
+}
+
+/* No run: in one line why not. */
+static int give_up(struct run *r, int error, const char *why)
 {
 	bool hint = error == -ENODEV && !r->options.simulate;
 
-	pp_bench_child_tell(why);
+	if (!pp_bench_child_tell(why) && exit_of_gather(error) != PP_EXIT_USAGE)
+		report_nothing(r, why);
 	return pp_complain(r->args, exit_of_gather(error), "%s%s", why,
 			   hint ? "; 'peerpath check' says why, and --simulate exercises the chain "
 				  "without one"
@@ -354,7 +313,7 @@ static int coordinate(struct run *r)
 		return give_up(r, e, err.text);
 	e = pp_bench_run(party, &r->options, &b, &err);
 	if (!e)
-		kept = keep_records(r->args, party);
+		kept = pp_bench_keep(r->args, party);
 	pp_party_free(party);
 	code = e ? give_up(r, e, err.text) : report(r, b);
 	pp_bench_free(b);

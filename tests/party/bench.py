@@ -209,7 +209,11 @@ def refuses(what, node, words, status, *parts, token=TOKEN, lines=1, **soft):
     began = time.monotonic()
     got, out, err = finish(node.start([PEERPATH, "bench", "--simulate", "-j", *words], PEERPATH_TOKEN=token, **soft))
     told = said(err)
-    expect(got == status and len(told) == lines and not out, f"{what}: {got} {err} {out[:200]}")
+    expect(got == status and len(told) == lines, f"{what}: {got} {err} {out[:200]}")
+    # Who asks for JSON gets a document, but for a command that is none.
+    d = document(out, what) if status == 2 else {}
+    expect(bool(out) == (status == 2) and d.get("whole", False) is False and (d.get("ended") or "x") in " ".join([*told, "x"]) and
+           d.get("verdict", "unknown") == "unknown" and not d.get("pairs"), f"{what}: {out[:300]}")
     for part in parts:
         expect(part in " ".join(told), f"{what}: {told} lacks {part}")
     print(f"{what}: {told} [{time.monotonic() - began:.1f} s]", flush=True)
@@ -327,7 +331,8 @@ def part_interrupted(all_nodes):
     time.sleep(1)
     os.kill(first.pid, signal.SIGINT)
     status, out, err = finish(first)
-    expect(status == 130 and not out and len(said(err)) == 1, f"nobody listens, Ctrl-C: {status} {err}")
+    expect(status == 130 and len(said(err)) == 1, f"nobody listens, Ctrl-C: {status} {err}")
+    expect("interrupted" in document(out, "nobody listens, Ctrl-C").get("ended", ""), f"nobody listens, Ctrl-C: {out[:200]}")
     for verb in ("bench", "prove"):
         for ms in (0, 5, 15, 30, 60, 120, 250, 500):
             words = [PEERPATH, verb, "--simulate", "-j", *(SHORT[:6]), *(["--no-bundle"] if verb == "prove" else [])]
