@@ -15,9 +15,48 @@
 enum { PID_MOST = 1 << 22 }; /* PID_MAX_LIMIT of the kernel's threads.h */
 static const pp_ns PERIOD = PP_SECOND, PERIOD_LEAST = 100 * PP_MILLISECOND;
 
+void pp_tracing_probe(struct pp_tracing *t, bool live)
+{
+	const struct pp_prober_options options = {
+		.self = true, .live = live, .pid = live ? getpid() : 0};
+	struct pp_error err = {0};
+	unsigned int swept;
+	int r;
+
+	if (pp_source_mode(t->session.src) != PP_SOURCE_LIVE ||
+	    !pp_source_exists(t->session.src, "/sys/class/infiniband"))
+		return;
+	if (pp_args_has(t->args, "no-probes")) {
+		(void)snprintf(t->no_prober.why, sizeof(t->no_prober.why), "--no-probes");
+		return;
+	}
+	/* What a killed one has left. */
+	(void)pp_prober_sweep(&swept, &err);
+	err = (struct pp_error){0};
+	r = pp_prober_open(&options, &t->prober, &err);
+	if (!r)
+		return;
+	t->no_prober.state = r == -EPERM || r == -EACCES ? PP_SURFACE_REFUSED : PP_SURFACE_ABSENT;
+	(void)snprintf(t->no_prober.why, sizeof(t->no_prober.why), "%.190s",
+		       *err.text ? err.text : pp_errno_name(r));
+}
+
+void pp_tracing_unprobe(struct pp_tracing *t)
+{
+	struct pp_error err = {0};
+
+	if (t->prober && pp_prober_close(t->prober, &err))
+		(void)pp_complain(t->args, 0, "probes are left in the kernel: %s", err.text);
+	t->prober = NULL;
+}
+
 int pp_tracing_look(struct pp_tracing *t)
 {
-	struct pp_trace_options options = {.pid = t->pid};
+	struct pp_trace_options options = {
+		.pid = t->pid,
+		.prober = t->prober,
+		.no_prober = *t->no_prober.why ? &t->no_prober : NULL,
+	};
 	bool live = pp_source_mode(t->session.src) == PP_SOURCE_LIVE;
 	int r;
 
@@ -101,8 +140,11 @@ static int check_process(const struct pp_tracing *t)
 
 static int one_look(struct pp_tracing *t)
 {
-	int code = pp_tracing_look(t);
+	int code;
 
+	pp_tracing_probe(t, /* live= */ false);
+	code = pp_tracing_look(t);
+	pp_tracing_unprobe(t);
 	if (!code)
 		code = pp_trace_logs_judge(t->args, &t->look.table, &t->logs);
 	if (code)

@@ -168,6 +168,52 @@ static void end(struct pp_tracing *t, pid_t pid)
 	t->ended = waitpid(pid, &t->status, 0) == pid;
 }
 
+/* Of the regions that probes saw begin, all are CMD's: they watch it and what it starts. */
+static void keep_watched(struct pp_trace_table *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (t->region[i].added)
+			t->region[n++] = t->region[i];
+	t->n = n;
+	n = 0;
+	for (size_t i = 0; i < t->n_processes; i++)
+		for (size_t k = 0; k < t->n; k++)
+			if (t->process[i].pid == t->region[k].pid) {
+				t->process[n++] = t->process[i];
+				break;
+			}
+	t->n_processes = n;
+}
+
+/* With probes: their events until it ends, then one look. */
+static int run_probed(struct pp_tracing *t, struct pp_trace *kept, bool *ret_kept)
+{
+	struct pp_error err = {0};
+	pid_t pid = 0;
+	int code = start(t, &pid);
+
+	if (code)
+		return code;
+	while (!pp_interrupted() && !reap(t, pid)) {
+		struct pollfd p = {.fd = pp_prober_fd(t->prober), .events = POLLIN};
+
+		(void)poll(&p, 1, 20);
+		(void)pp_prober_drain(t->prober, &err);
+	}
+	end(t, pid);
+	(void)pp_prober_drain(t->prober, &err);
+	code = pp_tracing_look(t);
+	if (code)
+		return code;
+	keep_watched(&t->look.table);
+	*kept = t->look;
+	*ret_kept = true;
+	t->looked = false;
+	return 0;
+}
+
 static int run(struct pp_tracing *t, struct pp_trace *kept, bool *ret_kept)
 {
 	pp_ns next = pp_clock_monotonic() + LOOK_EACH / 4;
@@ -191,8 +237,11 @@ int pp_trace_command(struct pp_tracing *t)
 {
 	struct pp_trace kept = {0};
 	bool has = false;
-	int code = run(t, &kept, &has);
+	int code;
 
+	pp_tracing_probe(t, /* live= */ true);
+	code = t->prober ? run_probed(t, &kept, &has) : run(t, &kept, &has);
+	pp_tracing_unprobe(t);
 	if (t->looked)
 		pp_trace_done(&t->look);
 	t->looked = has;

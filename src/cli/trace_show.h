@@ -15,6 +15,8 @@ struct pp_tracing {
 	struct pp_session session;
 	pid_t pid; /* 0 all */
 	pp_ns period;
+	struct pp_prober *prober; /* owned; NULL: none, see no_prober */
+	struct pp_surface_report no_prober;
 	/* The last look. */
 	struct pp_trace_soft soft;
 	struct pp_trace look;
@@ -38,6 +40,11 @@ void pp_tracing_show(struct pp_tracing *t);
 const char *pp_trace_sentence(const struct pp_trace_table *t, char *buf, size_t size);
 /* The next command for a row or process that lacks @missing; NULL when nothing is missing. */
 const char *pp_trace_next(const struct pp_trace_table *t, unsigned int missing);
+
+/* Probes, where they can be had; @live: of registrations as they happen, too. */
+void pp_tracing_probe(struct pp_tracing *t, bool live);
+/* Takes them down; one line for what could not be. */
+void pp_tracing_unprobe(struct pp_tracing *t);
 
 /* Runs CMD, or watches; an exit code. */
 int pp_trace_command(struct pp_tracing *t);

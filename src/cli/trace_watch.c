@@ -240,7 +240,10 @@ int pp_trace_watch(struct pp_tracing *t)
 {
 	struct watching w = {.t = t};
 	enum pp_surface_state netlink;
-	int code = step(&w, /* first= */ true);
+	int code;
+
+	pp_tracing_probe(t, /* live= */ false);
+	code = step(&w, /* first= */ true);
 
 	while (!code && !pp_interrupted() && !w.failed && !process_ended(t)) {
 		(void)poll(NULL, 0, (int)(t->period / PP_MILLISECOND));
@@ -254,6 +257,7 @@ int pp_trace_watch(struct pp_tracing *t)
 		       : netlink == PP_SURFACE_READ ? PP_EXIT_PASS
 						    : PP_EXIT_UNKNOWN;
 	free(w.now);
+	pp_tracing_unprobe(t);
 	/* Everything is written: there is no document. */
 	t->session.out = pp_out_free(t->session.out);
 	return code;

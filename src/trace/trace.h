@@ -3,7 +3,7 @@
  * A look at every memory region now: collects, joins, judges. What `peerpath trace`, `bench`,
  * `prove` and `nccl run` call.
  *
- * Read-only but for B (`probes`), which puts one kprobe into the kernel for the length of one dump.
+ * Read-only but for what the caller's prober has put into the kernel.
  */
 #ifndef PP_TRACE_TRACE_H
 #define PP_TRACE_TRACE_H
@@ -14,7 +14,9 @@
 
 struct pp_trace_options {
 	pid_t pid;		  /* 0 all */
-	struct pp_prober *prober; /* already running (events of A so far); borrowed; NULL none */
+	struct pp_prober *prober; /* running: B is done, A's events so far count; borrowed */
+	/* Of probes when there is no prober: why; NULL: nobody wanted them. */
+	const struct pp_surface_report *no_prober;
 	const struct pp_trace_software *software; /* borrowed, as long as the look */
 	size_t n_software;
 };
