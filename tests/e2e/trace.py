@@ -31,7 +31,7 @@ def answer(name, data):
     return {"schema": "peerpath.answer/1", "name": name, "outcome": "answered", "detail": "", "took_ms": 1, "data": data}
 
 
-def machine(top, pinned_kb=0, buffers=1, tids=(4711, 4711), lengths=(2 << 20, 4096), unreadable=0, core=True):
+def machine(top, pinned_kb=0, buffers=1, tids=(4711, 4711), lengths=(2 << 20, 4096), unreadable=0, core=True, events=None):
     """An mlx5 hca and one process; bufinfo has an attachment or two of NVIDIA's exporter to it."""
     raw = top / "raw"
     device = raw / "sys/devices/pci0000:3a/0000:3a:00.0" / NIC / "infiniband/mlx5_0"
@@ -59,6 +59,9 @@ def machine(top, pinned_kb=0, buffers=1, tids=(4711, 4711), lengths=(2 << 20, 40
             f"\t{NIC}\nTotal 1 devices attached\n\n" for i in range(buffers)) +
             f"\nTotal {buffers} objects, {2097152 * buffers} bytes\n"},
     }
+    if events is not None:
+        answers["trace-events"] = {"events": events, "lost": 0, "surfaces": {
+            name: {"state": "read", "why": ""} for name in ("self-probe", "live-probe", "symbols", "btf")}}
     (top / "answers").mkdir()
     for name, data in answers.items():
         (top / "answers" / f"{name}.json").write_text(json.dumps(answer(name, data)))
@@ -105,6 +108,45 @@ def recordings():
     # No RDMA core.
     status, doc, text = replayed(core=False)
     need(status == 2 and not regions(doc) and "no RDMA" in doc["why"], f"no core: {doc}")
+
+
+def probes():
+    """Where bufinfo leaves two regions to one attachment, recorded probes tell; without one of their events nothing more is told."""
+    about = {"kind": "region", "by": "self-probe", "tid": 4711, "pid": 4711, "hca": "mlx5_0", "has_umem": True, "is_peer": False}
+    events = [
+        {**about, "at_ns": 1, "mrn": 7, "is_dmabuf": True, "exporter": "nv_dmabuf", "device": NIC, "inode": "0x384", "size": "0x200000"},
+        {**about, "at_ns": 2, "mrn": 8, "is_dmabuf": False},
+    ]
+    status, doc, text = replayed(pinned_kb=4, events=events)
+    told = {n: (r["registration"], r["state"], r["gpu_memory"]) for n, r in regions(doc).items()}
+    need(status == 0 and told == {7: ("dmabuf", "proven", True), 8: ("host", "proven", False)}, f"probes: {status} {told}")
+    need("self-probe" in text, text)
+    process = next(e for e in doc["evidence"] if e["scope"] == "process")
+    need((process["registration"], process["state"]) == ("dmabuf", "proven"), f"probes: {process}")
+    for kept in range(2):
+        _, less, _ = replayed(pinned_kb=4, events=[events[kept]])
+        for n, r in regions(less).items():
+            need(r["state"] != "proven" or (r["registration"], "proven", r["gpu_memory"]) == told[n], f"event {kept} alone: {n} {r}")
+    other = [{**events[0], "inode": "0x385"}, events[1]]
+    status, less, _ = replayed(pinned_kb=4, events=other)
+    need(status == 2 and regions(less)[7]["state"] == "unproven", f"another inode: {status}")
+    way = {"by": "live-probe", "tid": 4711, "pid": 4711}
+    live = [
+        {**way, "kind": "attach", "at_ns": 1, "result": 0, "symbol": "dma_buf_dynamic_attach", "exporter": "nv_dmabuf", "device": NIC,
+         "inode": "0x384", "size": "0x200000"},
+        {**way, "kind": "dmabuf", "at_ns": 2, "result": 0, "symbol": "ib_umem_dmabuf_get", "fd": 9},
+        {**way, "kind": "added", "at_ns": 3, "symbol": "rdma_restrack_add", "hca": "mlx5_0", "lkey": 100, "object": "0xffff888000000700"},
+        {**way, "kind": "host", "at_ns": 4, "result": 0, "symbol": "ib_umem_get"},
+        {**way, "kind": "added", "at_ns": 5, "symbol": "rdma_restrack_add", "hca": "mlx5_0", "lkey": 101, "object": "0xffff888000000800"},
+    ]
+    status, doc, _ = replayed(pinned_kb=4, events=live)
+    told_live = {n: (r["registration"], r["state"], r["gpu_memory"]) for n, r in regions(doc).items()}
+    need(status == 0 and told_live == told, f"live probes: {status} {told_live} {regions(doc)[8]}")
+    for i in range(len(live)):
+        _, less, _ = replayed(pinned_kb=4, events=live[:i] + live[i + 1:])
+        for n, r in regions(less).items():
+            need(r["state"] != "proven" or (r["registration"], "proven", r["gpu_memory"]) == told[n],
+                 f"without event {i}: {n} is {r['registration']}: {r['why']}")
 
 
 def logs(top):
@@ -184,6 +226,7 @@ def command(top):
 
 def main():
     recordings()
+    probes()
     usage()
     here()
     with tempfile.TemporaryDirectory() as d:
