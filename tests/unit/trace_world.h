@@ -32,8 +32,17 @@ struct world {
 	bool judged;
 };
 
+static inline void world_done(struct world *w)
+{
+	if (w->judged)
+		pp_trace_table_done(&w->t);
+	w->judged = false;
+}
+
+/* @w is zero, or was one before. */
 static inline void world_init(struct world *w)
 {
+	world_done(w);
 	memset(w, 0, sizeof(*w));
 	w->resources = (struct pp_resources){.device = w->device, .item = w->resource};
 	w->resources.resources.state = w->resources.keys.state = PP_SURFACE_READ;
@@ -187,13 +196,6 @@ static inline struct pp_event *world_added(struct world *w, enum pp_event_kind k
 	e->has_mrn = true;
 	e->object = 0xffff888000000000ULL + mrn * 256;
 	return e;
-}
-
-static inline void world_done(struct world *w)
-{
-	if (w->judged)
-		pp_trace_table_done(&w->t);
-	w->judged = false;
 }
 
 static inline void world_judge(struct world *w)
