@@ -219,8 +219,11 @@ static void on_end(struct pp_resource_dump *d, const struct nlmsghdr *h)
 
 static void on_message(struct pp_resource_dump *d, const struct nlmsghdr *h)
 {
-	const struct pp_resource_words *w = &pp_resource_words[d->kind];
+	uint32_t command = d->take ? d->command : pp_resource_words[d->kind].command;
+	const void *attributes = mnl_nlmsg_get_payload(h);
+	size_t len = mnl_nlmsg_get_payload_len(h);
 	unsigned int n = 0;
+	int r;
 
 	if (h->nlmsg_flags & NLM_F_DUMP_INTR)
 		d->interrupted = true;
@@ -230,10 +233,11 @@ static void on_message(struct pp_resource_dump *d, const struct nlmsghdr *h)
 	}
 	if (h->nlmsg_type == NLMSG_OVERRUN)
 		d->error = -ENOBUFS;
-	if (h->nlmsg_type != RDMA_NL_GET_TYPE((uint32_t)RDMA_NL_NLDEV, w->command))
+	if (h->nlmsg_type != RDMA_NL_GET_TYPE((uint32_t)RDMA_NL_NLDEV, command))
 		return;
-	if (pp_resource_decode(d->kind, mnl_nlmsg_get_payload(h), mnl_nlmsg_get_payload_len(h),
-			       d->json, &n))
+	r = d->take ? d->take(d->arg, attributes, len)
+		    : pp_resource_decode(d->kind, attributes, len, d->json, &n);
+	if (r)
 		d->malformed = true;
 	d->count += n;
 	/* An answer about one object is a message alone. */
