@@ -16,8 +16,8 @@ static int by_thread(const void *a, const void *b)
 	const struct pp_event *x = *(const struct pp_event *const *)a,
 			      *y = *(const struct pp_event *const *)b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
+	/* Not by process: most events name only their thread, and its number is the machine's own.
+	 */
 	if (x->tid != y->tid)
 		return x->tid < y->tid ? -1 : 1;
 	if (x->at != y->at)
@@ -105,12 +105,18 @@ static void step(struct pp_episode *e, struct pp_episode *last, const struct pp_
 static void walk(const struct pp_event **v, size_t n, struct pp_episode *out, size_t *ret_n)
 {
 	struct pp_episode now = {0}, *last = NULL;
+	pid_t pid = 0; /* of the thread, once an event says it */
 
 	for (size_t i = 0; i < n; i++) {
-		if (i && (v[i]->tid != v[i - 1]->tid || v[i]->pid != v[i - 1]->pid)) {
+		bool other = i && v[i]->tid != v[i - 1]->tid;
+
+		/* A number that a later process's thread has again is another thread. */
+		if (other || (pid && v[i]->pid && v[i]->pid != pid)) {
 			now = (struct pp_episode){0};
 			last = NULL;
+			pid = 0;
 		}
+		pid = v[i]->pid ? v[i]->pid : pid;
 		if (v[i]->kind != PP_EVENT_ADDED) {
 			step(&now, last, v[i]);
 			continue;
