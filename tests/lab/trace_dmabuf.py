@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: trace_dmabuf.py LAB-DIR REGISTRAR
+"""usage: trace_dmabuf.py LAB-DIR REGISTRAR PEERPATH
 
 A guest with the lab's own RDMA device, which takes DMA-BUF registrations, and vgem, which exports them: what the
 kernel itself shows of such a registration. bufinfo, RDMA netlink as `rdma` prints it, VmPin, fdinfo and a kprobe
-are asked without this project's code.
+are asked without this project's code. Then `peerpath trace` has to say the same, by each of its witnesses, and less
+as they are taken away.
 """
 import os
 import re
 import sys
 
-from tracing import (MOUNTS, Layout, LabError, Registrar, expect, image, probe_line, probed_by_hand,  # noqa: I001
-                     rdma_regions)
+from tracing import (MOUNTS, Layout, LabError, Registrar, expect, image, nothing_left, probe_line,  # noqa: I001
+                     probed_by_hand, rdma_regions, surface, trace, traced)
 import headers
 from lab import Lab, Unavailable
 
-REGISTRAR = sys.argv[2]
+REGISTRAR, PEERPATH = sys.argv[2:4]
 NIC = "0000:00:05.0"
 BUFINFO = "cat /sys/kernel/debug/dma_buf/bufinfo"
 
@@ -79,6 +80,83 @@ def probes(guest, layout):
         expect("a probe by hand", probed_by_hand(guest, probe_line(layout)), wanted)
 
 
+NO_DEBUGFS = "umount /sys/kernel/debug"
+NO_BTF = "mount -t tmpfs none /sys/kernel/btf"
+NO_TRACEFS = "umount /sys/kernel/tracing; mount -t tmpfs none /sys/kernel/debug/tracing"
+
+# What is taken away, options, user; then who proves a DMA-BUF, who proves host memory, and what is said to be missing.
+LOOKS = (
+    ((), "", None, {"self-probe", "bufinfo"}, {"self-probe"}, {}),
+    ((NO_DEBUGFS,), "", None, {"self-probe"}, {"self-probe"}, {"bufinfo": "absent"}),
+    ((), "--no-probes", None, {"bufinfo"}, set(), {"self-probe": "not asked"}),
+    ((NO_BTF,), "", None, {"bufinfo"}, set(), {"self-probe": "absent"}),
+    ((NO_TRACEFS,), "", None, {"bufinfo"}, set(), {"self-probe": "absent"}),
+    ((NO_DEBUGFS, NO_BTF), "", None, set(), set(), {"self-probe": "absent", "bufinfo": "absent"}),
+    ((NO_DEBUGFS,), "--no-probes", None, set(), set(), {"self-probe": "not asked", "bufinfo": "absent"}),
+    ((), "", "nobody", set(), set(), {"self-probe": "refused", "bufinfo": "refused"}),
+)
+
+
+def one_look(guest, look, one, two):
+    without, words, user, dmabuf, host, missing = look
+    document = trace(guest, words, user, without, 0 if host else 2)
+    what = f"{without} {words} {user or ''}"
+    expect(f"{what}: verdict", document["verdict"], "pass" if host else "unknown")
+    seen = traced(document)
+    if user:
+        expect(f"{what}: all are unknown", {row[1:3] for row in seen.values()}, {(None, "unproven")})
+        expect(f"{what}: how many", len(seen), 3)
+    else:
+        expect(f"{what}: which", set(seen), {*one.dmabuf, *two.host})
+        proven = ("dmabuf", "proven", dmabuf) if dmabuf else (None, "unproven", dmabuf)
+        for key in one.dmabuf:
+            expect(f"{what}: DMA-BUF", seen[key], (one.pid, *proven))
+        # Without a probe VmPin and the absence of peer memory leave host memory alone: said, and no proof.
+        expect(f"{what}: host", seen[two.host[0]], (two.pid, "host", "proven" if host else "unproven", host))
+    for name, state in missing.items():
+        expect(f"{what}: {name}", surface(document, name)["state"], state)
+        expect(f"{what}: {name} can be had", bool(surface(document, name)["how"]), True)
+    nothing_left(guest)
+
+
+def looks(guest):
+    with Registrar(guest, "peerlab0 dmabuf=2 size=1048576") as one:
+        with Registrar(guest, "peerlab0 host=1 size=4194304 thread") as two:
+            for look in LOOKS:
+                one_look(guest, look, one, two)
+            details(guest, one)
+        rival(guest, one)
+
+
+def details(guest, one):
+    rows = {row["lkey"]: row for row in trace(guest)["evidence"] if row["scope"] == "mr"}
+    for key, inode in one.dmabuf.items():
+        row = rows[key]
+        expect("exporter, buffer, devices",
+               [row[name] for name in ("exporter", "buffer_inode", "buffer_size_bytes", "importer", "bdf", "gpu_memory")],
+               ["drm", inode, 1048576, NIC, NIC, False])
+
+
+def rival(guest, one):
+    """Host memory of the same size: bufinfo cannot tell which region has the buffer, the probe can."""
+    with Registrar(guest, "peerlab0 host=1 size=1048576") as two:
+        seen = traced(trace(guest, "--no-probes", status=2))
+        expect("bufinfo alone with a rival", {row[2] for row in seen.values()}, {"unproven"})
+        seen = traced(trace(guest))
+        expect("probe with a rival", {key: row[1:3] for key, row in seen.items()},
+               {two.host[0]: ("host", "proven")} | {key: ("dmabuf", "proven") for key in one.dmabuf})
+
+
+def live(guest):
+    """A: from the start of a command, by both of the kernel's ways, which has ended when the table is shown."""
+    for pinned in ("0", "1"):
+        guest.run(f"echo {pinned} >/sys/module/peerlab/parameters/pinned").check()
+        seen = traced(trace(guest, "-- registrar peerlab0 host=1 dmabuf=1 thread hold=1"))
+        expect(f"from the start, pinned={pinned}", sorted(row[1:] for row in seen.values()),
+               [("dmabuf", "proven", {"live-probe"}), ("host", "proven", {"live-probe"})])
+        nothing_left(guest)
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a guest has no sanitizer's libraries; the plain build runs this")
@@ -86,14 +164,13 @@ def main():
     try:
         more = headers.peerlab()
         layout = Layout(headers.tree_for(image.kernel()), more["modules"][1])
-        with Lab(put=[(REGISTRAR, "bin/registrar")], **more) as lab:
+        with Lab(put=[(REGISTRAR, "bin/registrar"), (PEERPATH, "bin/peerpath")], **more) as lab:
             guest = lab.guest(0)
             guest.run(MOUNTS).check()
-            for part in (held, kept, refused):
-                part(guest)
-                print(f"{part.__name__}: ok")
             probes(guest, layout)
-            print("probes: ok")
+            for part in (held, kept, refused, looks, live):
+                part(guest)
+                print(f"{part.__name__}: ok", flush=True)
     except Unavailable as err:
         print(err)
         return 77

@@ -88,3 +88,35 @@ def probed_by_hand(guest, line):
     rows = [dict(re.findall(r'(\w+)="?([^\s"]+)', row)) for row in shown.splitlines() if ": region: " in row]
     return {int(row["lkey"]): (int(row["tgid"]), *((row["exporter"], row["device"]) if row["dmabuf"] == "1"
                                                    else (None, None))) for row in rows}
+
+
+def trace(guest, words="", user=None, without=(), status=0):
+    """The document of `peerpath trace`. without: what is taken away first, for this look alone."""
+    command = f"exec peerpath trace --json {words}"
+    if user:
+        command = f"exec su {user} -c '{command}'"
+    text = "; ".join([*without, command]).replace('"', '\\"')
+    shown = guest.run(f'unshare -m sh -c "{text}"', 60).check(status)
+    return json.loads(shown.out)
+
+
+def traced(document):
+    """lkey, else number and device: (pid, registration or None, state, surfaces that suffice)."""
+    found = {}
+    for row in document["evidence"]:
+        if row["scope"] != "mr":
+            continue
+        key = (row["hca"], row["mrn"]) if row["lkey"] is None else row["lkey"]
+        found[key] = (row["pid"], row["registration"], row["state"],
+                      {s["surface"] for s in row["sightings"] if s["sufficient"]})
+    return found
+
+
+def surface(document, name):
+    return next(s for s in document["surfaces"] if s["surface"] == name)
+
+
+def nothing_left(guest):
+    """tracefs is as before the look: no instance, no probe."""
+    left = guest.run("cd /sys/kernel/tracing; ls instances; cat kprobe_events uprobe_events").check().text
+    expect("what is left in tracefs", left, "")
