@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,9 +95,9 @@ int pp_tracing_verdict(const struct pp_tracing *t)
 static int check(struct pp_tracing *t)
 {
 	static const char *const pairs[][2] = {
-		{"watch", "log"}, {"watch", "replay"}, {"watch", "root"}};
+		{"watch", "log"}, {"watch", "replay"}, {"watch", "root"}, {"watch", "traffic"}};
 	const char *pid = pp_args_get(t->args, "pid"), *watch = pp_args_get(t->args, "watch");
-	static const char *const live[] = {"pid", "watch", "root", "replay"};
+	static const char *const live[] = {"pid", "watch", "root", "replay", "traffic"};
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(pairs); i++)
@@ -120,7 +121,7 @@ static int check(struct pp_tracing *t)
 				   "--watch does not take '%s': a time from 100ms to an hour",
 				   watch);
 	t->command = pp_args_operands(t->args) > 0;
-	return 0;
+	return pp_trace_traffic_check(t->args, &t->window);
 }
 
 /* Is there such a process, where that can be known? */
@@ -138,6 +139,17 @@ static int check_process(const struct pp_tracing *t)
 	return r ? 0 : pp_complain(t->args, PP_EXIT_UNKNOWN, "there is no process %d", t->pid);
 }
 
+/* A window of traffic, behind the look: its helpers are no part of it. */
+static int watch_traffic(struct pp_tracing *t)
+{
+	bool absent = pp_source_probe(t->session.src, "/sys/module/nvidia") == 0;
+
+	t->traffic = calloc(1, sizeof(*t->traffic));
+	if (!t->traffic || pp_traffic_watch(t->session.src, t->window, absent, t->traffic))
+		return pp_complain(t->args, PP_EXIT_INTERNAL, "out of memory");
+	return 0;
+}
+
 static int one_look(struct pp_tracing *t)
 {
 	int code;
@@ -145,6 +157,8 @@ static int one_look(struct pp_tracing *t)
 	pp_tracing_probe(t, /* live= */ false);
 	code = pp_tracing_look(t);
 	pp_tracing_unprobe(t);
+	if (!code && t->window)
+		code = watch_traffic(t);
 	if (!code)
 		code = pp_trace_logs_judge(t->args, &t->look.table, &t->logs);
 	if (code)
@@ -173,5 +187,6 @@ int pp_cmd_trace(const struct pp_args *args)
 		pp_trace_done(&t.look);
 	pp_trace_soft_done(&t.soft);
 	pp_trace_logs_done(&t.logs);
+	free(t.traffic);
 	return pp_session_close(&t.session, code);
 }

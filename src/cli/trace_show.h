@@ -9,6 +9,7 @@
 #include "cli/trace_log.h"
 #include "cli/trace_soft.h"
 #include "trace/trace.h"
+#include "trace/traffic.h"
 
 struct pp_tracing {
 	const struct pp_args *args; /* borrowed */
@@ -22,6 +23,8 @@ struct pp_tracing {
 	struct pp_trace look;
 	bool looked;
 	struct pp_trace_logs logs;
+	pp_ns window;		    /* of --traffic; 0 none */
+	struct pp_traffic *traffic; /* owned; NULL none */
 	/* Of CMD. */
 	bool command, ended;
 	bool sampled; /* seen by looks only: what lived between them is unknown */
@@ -40,6 +43,14 @@ void pp_tracing_show(struct pp_tracing *t);
 const char *pp_trace_sentence(const struct pp_trace_table *t, char *buf, size_t size);
 /* The next command for a row or process that lacks @missing; NULL when nothing is missing. */
 const char *pp_trace_next(const struct pp_trace_table *t, unsigned int missing);
+
+/* DMA-BUF objects: of @t->pid alone when it names one. */
+void pp_trace_buffers_show(struct pp_out *o, const struct pp_tracing *t);
+void pp_trace_buffers_write(struct pp_json *j, const char *key, const struct pp_tracing *t);
+
+/* --traffic's window into *ret, untouched without the option. An exit code after one line. */
+int pp_trace_traffic_check(const struct pp_args *args, pp_ns *ret);
+void pp_trace_traffic_show(struct pp_out *o, const struct pp_traffic *t);
 
 /* Probes, where they can be had; @live: of registrations as they happen, too. */
 void pp_tracing_probe(struct pp_tracing *t, bool live);

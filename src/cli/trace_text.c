@@ -223,6 +223,9 @@ static void show_text(struct pp_tracing *t, struct pp_out *o)
 
 	for (size_t i = 0; i < table->n_processes; i++)
 		process_table(o, table, &table->process[i]);
+	pp_trace_buffers_show(o, t);
+	if (t->traffic)
+		pp_trace_traffic_show(o, t->traffic);
 	pp_trace_logs_show(o, &t->logs);
 	surfaces_table(o, table, t->sampled);
 	if (table->kernel)
@@ -243,6 +246,9 @@ static void show_json(struct pp_tracing *t, struct pp_json *j)
 	pp_json_u64(j, "kernel_regions", table->kernel);
 	pp_json_u64(j, "regions_without_owner", table->unowned);
 	pp_trace_write(j, "evidence", table);
+	pp_trace_buffers_write(j, "dma_bufs", t);
+	if (t->traffic)
+		pp_traffic_write(j, "traffic", t->traffic);
 	pp_trace_logs_write(j, "logs", &t->logs);
 	pp_trace_write_surfaces(j, "surfaces", table);
 }

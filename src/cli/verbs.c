@@ -128,6 +128,8 @@ static const struct pp_option trace_options[] = {
 	{"pid", 0, "PID", "regions of this process alone", NULL},
 	{"watch", 0, "[SECONDS]", "one line for each change, until Ctrl-C; looks every second",
 	 NULL},
+	{"traffic", 0, "[SECONDS]", "count for 2 s what ports, GPUs and memory controllers carry",
+	 NULL},
 	{"log", 0, "FILE", "an NCCL log to compare with what the kernel shows; repeatable", NULL},
 	{"no-probes", 0, NULL, "put no probe into the kernel", NULL},
 	{NULL},

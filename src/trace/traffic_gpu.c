@@ -15,14 +15,17 @@
 #include "base/banned.h"
 
 enum { FIELD_TX = 197, FIELD_RX = 198, TYPE_U32 = 1 /* NVML_VALUE_TYPE_UNSIGNED_INT */ };
+/* Between two looks at the counters. */
+static const pp_ns TURN = 10 * PP_MILLISECOND;
 enum { UTIL_TX = 0, UTIL_RX = 1, KB = 1000 };
 
 struct gpu {
 	nvml_device device;
 	char bdf[33];
 	bool counted;
-	struct nvml_field before[2]; /* TX, RX */
-	double rate[2];		     /* sum of what was sampled, bytes a second */
+	struct nvml_field last[2]; /* TX, RX */
+	double bytes[2];	   /* of its counters so far */
+	double rate[2];		   /* sum of what was sampled, bytes a second */
 	unsigned int samples;
 	int error; /* NVML's; 0 good */
 };
@@ -67,8 +70,22 @@ static void open_gpu(struct watch *w, unsigned int index)
 	if (!handle || !where || handle(index, &g->device) || where(g->device, &pci))
 		return;
 	(void)snprintf(g->bdf, sizeof(g->bdf), "%.32s", pci.id);
-	g->counted = !read_counters(w, g, g->before);
+	g->counted = !read_counters(w, g, g->last);
 	w->n++;
+}
+
+/*
+ * Counters of 32 bits wrap after 67 ms at 64 GB/s, so they are read again and again, too.
+ */
+static void add_counters(struct watch *w, struct gpu *g)
+{
+	struct nvml_field now[2];
+
+	g->error = read_counters(w, g, now);
+	for (int i = 0; i < 2 && !g->error; i++) {
+		g->bytes[i] += grown(&g->last[i], &now[i]);
+		g->last[i] = now[i];
+	}
 }
 
 static void sample(struct watch *w, struct gpu *g)
@@ -76,8 +93,6 @@ static void sample(struct watch *w, struct gpu *g)
 	unsigned int kb[2];
 	int r = NVML_NOT_SUPPORTED;
 
-	if (g->counted || g->error)
-		return;
 	for (int i = UTIL_TX; i <= UTIL_RX; i++) {
 		r = w->throughput ? w->throughput(g->device, i, &kb[i]) : NVML_NOT_SUPPORTED;
 		if (r)
@@ -91,22 +106,30 @@ static void sample(struct watch *w, struct gpu *g)
 	g->samples++;
 }
 
-static bool needs_samples(const struct watch *w)
+/* One turn over all GPUs; false when none of them tells anything. */
+static bool look(struct watch *w)
 {
-	for (unsigned int i = 0; i < w->n; i++)
-		if (!w->gpu[i].counted && !w->gpu[i].error)
-			return true;
-	return false;
+	bool any = false;
+
+	for (unsigned int i = 0; i < w->n; i++) {
+		struct gpu *g = &w->gpu[i];
+
+		if (g->error)
+			continue;
+		if (g->counted)
+			add_counters(w, g);
+		else
+			sample(w, g);
+		any = any || !g->error;
+	}
+	return any;
 }
 
 static void write_gpu(struct watch *w, struct gpu *g, double seconds)
 {
 	struct pp_json *out = w->nvml.out;
-	struct nvml_field now[2];
 	char text[PP_NVML_TEXT];
 
-	if (g->counted)
-		g->error = read_counters(w, g, now);
 	pp_json_object(out, NULL);
 	pp_json_str(out, "bdf", g->bdf);
 	if (g->error || (!g->counted && !g->samples)) {
@@ -114,7 +137,7 @@ static void write_gpu(struct watch *w, struct gpu *g, double seconds)
 	} else {
 		for (int i = 0; i < 2; i++)
 			pp_json_u64(out, i ? "received_bytes" : "sent_bytes",
-				    (uint64_t)(g->counted ? grown(&g->before[i], &now[i])
+				    (uint64_t)(g->counted ? g->bytes[i]
 							  : g->rate[i] / g->samples * seconds));
 		pp_json_bool(out, "sampled", !g->counted);
 	}
@@ -166,11 +189,10 @@ int pp_traffic_gpu_run(struct pp_json *data, const void *arg, struct pp_error *e
 	start = pp_clock_monotonic();
 	end = start + q->window;
 	pp_ask_doing("a window of PCIe counters");
-	do {
-		for (unsigned int i = 0; i < w->n; i++)
-			sample(w, &w->gpu[i]);
-	} while (needs_samples(w) && pp_clock_monotonic() < end);
+	while (look(w) && pp_clock_monotonic() + TURN < end)
+		pp_traffic_until(pp_clock_monotonic() + TURN);
 	pp_traffic_until(end);
+	(void)look(w);
 	pp_json_array(data, "gpus");
 	for (unsigned int i = 0; i < w->n; i++)
 		write_gpu(w, &w->gpu[i], (double)(pp_clock_monotonic() - start) / 1e9);
