@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from soft import LOOP, alone, on, port
+from soft import LOOP, alone, on, port, skip
 
 PEERPATH, OBSERVER, CLIENT = map(os.path.abspath, sys.argv[1:4])
 THREADS, ROUNDS = 4, 50  # of observed.c
@@ -27,11 +27,7 @@ def expect(good, *what):
 
 def words(folder):
     """A command's words behind env: the auditor is for the program alone, not for what starts it."""
-    if not folder:
-        return ["env"]
-    # Under an auditor ASan's run-time is not the first object that it is told of.
-    asan = ["ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"] if os.environ.get("PEERPATH_SANITIZED") else []
-    return ["env", *asan, f"LD_AUDIT={OBSERVER}", f"PEERPATH_OBSERVE={folder}"]
+    return ["env", f"LD_AUDIT={OBSERVER}", f"PEERPATH_OBSERVE={folder}"] if folder else ["env"]
 
 
 def run(folder, *command):
@@ -121,12 +117,13 @@ def programs(top):
 
 
 def main():
+    if os.environ.get("PEERPATH_SANITIZED"):
+        skip("an auditor takes the first place, which ASan's run-time wants; unit-observe runs its code")
     alone()
     with tempfile.TemporaryDirectory(prefix="peerpath-observe.") as top:
         by_loader(pathlib.Path(top))
         silent(pathlib.Path(top))
-        if not os.environ.get("PEERPATH_SANITIZED"):
-            programs(pathlib.Path(top))
+        programs(pathlib.Path(top))
     for line in failures:
         print("bad:", line[:600])
     sys.exit(bool(failures))
