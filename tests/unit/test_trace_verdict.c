@@ -174,6 +174,21 @@ static void test_live_dmabuf(void **state)
 	is_unknown(w, 7);
 }
 
+/* As kernels say it: only a region's beginning names the process, the others their thread. */
+static void test_live_thread(void **state)
+{
+	struct world *w = *state;
+
+	live_dmabuf(w);
+	for (size_t i = 0; i < 3; i++)
+		w->event[i].pid = 0;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_PROVEN, true);
+	w->event[1].pid = 44; /* a number used again: the region is not of that attachment */
+	world_judge(w);
+	is_unknown(w, 7);
+}
+
 /* What was given up is no part of the registration that follows. */
 static void test_live_fallback(void **state)
 {
@@ -862,29 +877,18 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_self_dmabuf),
-		TEST(test_other_exporter),
-		TEST(test_wrong_device),
-		TEST(test_wrong_inode),
-		TEST(test_live_dmabuf),
-		TEST(test_live_fallback),
-		TEST(test_gone),
-		TEST(test_counted),
-		TEST(test_rival),
-		TEST(test_no_length),
-		TEST(test_self_peermem),
-		TEST(test_live_peermem),
-		TEST(test_counted_peermem),
-		TEST(test_efa),
-		TEST(test_mixed),
-		TEST(test_staged),
-		TEST(test_no_member),
-		TEST(test_disagree),
-		TEST(test_owner),
-		TEST(test_only),
-		TEST(test_others),
-		TEST(test_nothing),
-		TEST(test_removal),
+		TEST(test_self_dmabuf),	  TEST(test_other_exporter),
+		TEST(test_wrong_device),  TEST(test_wrong_inode),
+		TEST(test_live_dmabuf),	  TEST(test_live_thread),
+		TEST(test_live_fallback), TEST(test_gone),
+		TEST(test_counted),	  TEST(test_rival),
+		TEST(test_no_length),	  TEST(test_self_peermem),
+		TEST(test_live_peermem),  TEST(test_counted_peermem),
+		TEST(test_efa),		  TEST(test_mixed),
+		TEST(test_staged),	  TEST(test_no_member),
+		TEST(test_disagree),	  TEST(test_owner),
+		TEST(test_only),	  TEST(test_others),
+		TEST(test_nothing),	  TEST(test_removal),
 		TEST(test_many),
 	};
 
