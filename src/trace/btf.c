@@ -15,16 +15,26 @@
 #include "base/compiler.h"
 #include "base/banned.h"
 
-enum { MODULES = 64, DEPTH = 16, NAME = 64, BITS = 8 };
+enum { MODULES = 64, DEPTH = 16, NAME = 64, BITS = 8, SEEN = 64 };
 
 static const char FOLDER[] = "/sys/kernel/btf";
 
-struct pp_btf {
-	struct btf *kernel;
+/* A file of BTF, and the types that were looked for: the kernel's own has more than 10^5, without
+ * an index. */
+struct pp_btf_file {
+	struct btf *btf; /* NULL: there is none */
+	char name[NAME];
+	struct pp_btf_file *base; /* of a module: the kernel's own */
+	uint32_t first;		  /* its own types begin here */
 	struct {
 		char name[NAME];
-		struct btf *btf; /* NULL: there is none */
-	} module[MODULES];
+		uint32_t kind, id; /* 0: it has none of its own */
+	} seen[SEEN];
+	unsigned int n_seen;
+};
+
+struct pp_btf {
+	struct pp_btf_file kernel, module[MODULES];
 	unsigned int n;
 };
 
@@ -46,8 +56,9 @@ int pp_btf_open(struct pp_btf **ret, struct pp_error *err)
 		return pp_error_set(err, -ENOMEM, "no memory");
 	(void)libbpf_set_print(silent);
 	(void)snprintf(path, sizeof(path), "%s/vmlinux", FOLDER);
-	b->kernel = access(path, R_OK) ? NULL : btf__parse_raw(path);
-	if (!b->kernel) {
+	b->kernel.first = 1;
+	b->kernel.btf = access(path, R_OK) ? NULL : btf__parse_raw(path);
+	if (!b->kernel.btf) {
 		int error = errno ? errno : ENOENT;
 
 		free(b);
@@ -62,27 +73,71 @@ struct pp_btf *pp_btf_free(struct pp_btf *b)
 	for (unsigned int i = 0; b && i < b->n; i++)
 		btf__free(b->module[i].btf);
 	if (b)
-		btf__free(b->kernel);
+		btf__free(b->kernel.btf);
 	free(b);
 	return NULL;
 }
 
-const struct btf *pp_btf_of(struct pp_btf *b, const char *module)
+struct pp_btf_file *pp_btf_of(struct pp_btf *b, const char *module)
 {
 	char path[sizeof(FOLDER) + NAME];
+	struct pp_btf_file *f;
 
 	if (!strcmp(module, "vmlinux"))
-		return b->kernel;
+		return &b->kernel;
 	for (unsigned int i = 0; i < b->n; i++)
 		if (!strcmp(b->module[i].name, module))
-			return b->module[i].btf;
+			return b->module[i].btf ? &b->module[i] : NULL;
 	if (b->n == MODULES || strlen(module) >= NAME || strchr(module, '/'))
 		return NULL;
+	f = &b->module[b->n++];
+	f->base = &b->kernel;
+	f->first = btf__type_cnt(b->kernel.btf);
 	(void)snprintf(path, sizeof(path), "%s/%s", FOLDER, module);
-	(void)snprintf(b->module[b->n].name, NAME, "%s", module);
+	(void)snprintf(f->name, sizeof(f->name), "%s", module);
 	if (!access(path, R_OK))
-		b->module[b->n].btf = btf__parse_raw_split(path, b->kernel);
-	return b->module[b->n++].btf;
+		f->btf = btf__parse_raw_split(path, b->kernel.btf);
+	return f->btf ? f : NULL;
+}
+
+static const char *name_of(const struct btf *btf, uint32_t offset)
+{
+	const char *name = btf__name_by_offset(btf, offset);
+
+	return name ? name : "";
+}
+
+/* Among the file's own types; 0 none. */
+static uint32_t own_type(struct pp_btf_file *f, const char *name, uint32_t kind)
+{
+	uint32_t n = btf__type_cnt(f->btf), id;
+
+	for (unsigned int i = 0; i < f->n_seen; i++)
+		if (f->seen[i].kind == kind && !strcmp(f->seen[i].name, name))
+			return f->seen[i].id;
+	for (id = f->first; id < n; id++) {
+		const struct btf_type *t = btf__type_by_id(f->btf, id);
+
+		if (t && btf_kind(t) == kind && !strcmp(name_of(f->btf, t->name_off), name))
+			break;
+	}
+	id = id < n ? id : 0;
+	if (f->n_seen < SEEN && strlen(name) < NAME) {
+		(void)snprintf(f->seen[f->n_seen].name, NAME, "%s", name);
+		f->seen[f->n_seen].kind = kind;
+		f->seen[f->n_seen++].id = id;
+	}
+	return id;
+}
+
+/* A type of the file or of what it stands on; NULL none. */
+static const struct btf_type *find(struct pp_btf_file *f, const char *name, uint32_t kind)
+{
+	uint32_t id = f ? own_type(f, name, kind) : 0;
+
+	if (f && !id && f->base)
+		id = own_type(f->base, name, kind);
+	return id ? btf__type_by_id(f->btf, id) : NULL;
 }
 
 /* Behind typedefs and qualifiers. */
@@ -93,13 +148,6 @@ static const struct btf_type *bare(const struct btf *btf, uint32_t id)
 	for (int i = 0; t && i < DEPTH && (btf_is_mod(t) || btf_is_typedef(t)); i++)
 		t = btf__type_by_id(btf, t->type);
 	return t;
-}
-
-static const char *name_of(const struct btf *btf, uint32_t offset)
-{
-	const char *name = btf__name_by_offset(btf, offset);
-
-	return name ? name : "";
 }
 
 struct member {
@@ -128,13 +176,6 @@ static bool find_member(const struct btf *btf, const struct btf_type *t, const c
 			return true;
 	}
 	return false;
-}
-
-static const struct btf_type *composite(const struct btf *btf, const char *type)
-{
-	int32_t id = btf ? btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT) : -ENOENT;
-
-	return id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
 }
 
 /* One step of a path: "umem" of "umem->is_dmabuf". */
@@ -196,10 +237,11 @@ static int write_value(const struct btf *btf, const struct member *m, long bytes
 	return n < 0 || (size_t)n >= size ? -ENOSPC : 0;
 }
 
-int pp_btf_fetch(const struct btf *btf, const char *type, long start, const char *path,
+int pp_btf_fetch(struct pp_btf_file *f, const char *type, long start, const char *path,
 		 const char *base, char *ret, size_t size)
 {
-	const struct btf_type *t = composite(btf, type);
+	const struct btf_type *t = find(f, type, BTF_KIND_STRUCT);
+	const struct btf *btf = f ? f->btf : NULL;
 	char expression[256], next[sizeof(expression) + 32];
 	struct member m = {0};
 	long bytes = start;
@@ -230,9 +272,10 @@ int pp_btf_fetch(const struct btf *btf, const char *type, long start, const char
 	return -ENOENT;
 }
 
-int pp_btf_offset(const struct btf *btf, const char *type, const char *path, long *ret)
+int pp_btf_offset(struct pp_btf_file *f, const char *type, const char *path, long *ret)
 {
-	const struct btf_type *t = composite(btf, type);
+	const struct btf_type *t = find(f, type, BTF_KIND_STRUCT);
+	const struct btf *btf = f ? f->btf : NULL;
 	struct member m;
 	struct step step;
 	long bytes = 0;
@@ -251,10 +294,10 @@ int pp_btf_offset(const struct btf *btf, const char *type, const char *path, lon
 	return -ENOENT;
 }
 
-int pp_btf_argument(const struct btf *btf, const char *function, const char *name)
+int pp_btf_argument(struct pp_btf_file *f, const char *function, const char *name)
 {
-	int32_t id = btf ? btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) : -ENOENT;
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	const struct btf_type *t = find(f, function, BTF_KIND_FUNC);
+	const struct btf *btf = f ? f->btf : NULL;
 	const struct btf_param *p;
 
 	t = t ? btf__type_by_id(btf, t->type) : NULL;
@@ -267,10 +310,10 @@ int pp_btf_argument(const struct btf *btf, const char *function, const char *nam
 	return -ENOENT;
 }
 
-int pp_btf_enumerator(const struct btf *btf, const char *type, const char *name, int64_t *ret)
+int pp_btf_enumerator(struct pp_btf_file *f, const char *type, const char *name, int64_t *ret)
 {
-	int32_t id = btf ? btf__find_by_name_kind(btf, type, BTF_KIND_ENUM) : -ENOENT;
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	const struct btf_type *t = find(f, type, BTF_KIND_ENUM);
+	const struct btf *btf = f ? f->btf : NULL;
 	const struct btf_enum *e = t ? btf_enum(t) : NULL;
 
 	for (int i = 0; t && i < btf_vlen(t); i++) {
@@ -307,11 +350,12 @@ static void look_for(const struct btf *btf, const struct btf_type *t, int depth,
 	}
 }
 
-int pp_btf_region(const struct pp_btf *b, const struct btf *module, struct pp_btf_region *ret)
+int pp_btf_region(struct pp_btf_file *f, struct pp_btf_region *ret)
 {
+	const struct btf *module = f ? f->btf : NULL;
 	uint32_t n = module ? btf__type_cnt(module) : 0;
 
-	for (uint32_t id = btf__type_cnt(b->kernel); id < n; id++) {
+	for (uint32_t id = module ? f->first : 0; id < n; id++) {
 		const struct btf_type *t = btf__type_by_id(module, id);
 		struct pp_btf_region r = {0};
 

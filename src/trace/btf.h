@@ -14,15 +14,15 @@
 
 #include "base/error.h"
 
-struct pp_btf; /* all that was opened */
-struct btf;    /* one of them: libbpf's */
+struct pp_btf;	    /* all that was opened */
+struct pp_btf_file; /* one of them */
 
 /* The kernel's own. -ENOENT where there is none; one line in @err. */
 int pp_btf_open(struct pp_btf **ret, struct pp_error *err);
 struct pp_btf *pp_btf_free(struct pp_btf *b); /* returns NULL */
 
 /* Of a module; the kernel's own for "vmlinux". Opened once. NULL: it has none. */
-const struct btf *pp_btf_of(struct pp_btf *b, const char *module);
+struct pp_btf_file *pp_btf_of(struct pp_btf *b, const char *module);
 
 /*
  * The fetch argument for @path ("attach->dmabuf->exp_name", "res.id") from the structure @type that
@@ -30,17 +30,17 @@ const struct btf *pp_btf_of(struct pp_btf *b, const char *module);
  * pointers to char and arrays of it are strings, other pointers x64. -ENOENT: no such type or
  * member; -ENOSPC.
  */
-int pp_btf_fetch(const struct btf *btf, const char *type, long start, const char *path,
+int pp_btf_fetch(struct pp_btf_file *btf, const char *type, long start, const char *path,
 		 const char *base, char *ret, size_t size);
 
 /* Bytes from the beginning of @type to the member (no pointers on the way). -ENOENT. */
-int pp_btf_offset(const struct btf *btf, const char *type, const char *path, long *ret);
+int pp_btf_offset(struct pp_btf_file *btf, const char *type, const char *path, long *ret);
 
 /* Which argument of the function has this name: 1, 2, ... -ENOENT. */
-int pp_btf_argument(const struct btf *btf, const char *function, const char *name);
+int pp_btf_argument(struct pp_btf_file *btf, const char *function, const char *name);
 
 /* Value of an enumerator. -ENOENT. */
-int pp_btf_enumerator(const struct btf *btf, const char *type, const char *name, int64_t *ret);
+int pp_btf_enumerator(struct pp_btf_file *btf, const char *type, const char *name, int64_t *ret);
 
 /*
  * A driver's region: the structure of this module that holds a struct ib_mr and a pointer to a
@@ -49,6 +49,6 @@ int pp_btf_enumerator(const struct btf *btf, const char *type, const char *name,
 struct pp_btf_region {
 	char type[64], mr[64], umem[64];
 };
-int pp_btf_region(const struct pp_btf *b, const struct btf *module, struct pp_btf_region *ret);
+int pp_btf_region(struct pp_btf_file *module, struct pp_btf_region *ret);
 
 #endif

@@ -116,6 +116,7 @@ static struct pp_kprobe *begin(struct pp_kprobes *k, const struct pp_tracefs *t,
 			       const struct place *at, const char *path, bool returns)
 {
 	struct pp_kprobe *p = k->n < PP_KPROBES ? &k->item[k->n] : NULL;
+	char event[sizeof(p->event)];
 
 	if (!p)
 		return NULL;
@@ -124,10 +125,11 @@ static struct pp_kprobe *begin(struct pp_kprobes *k, const struct pp_tracefs *t,
 				.returns = returns,
 				.kind = PP_EVENT_REGISTER,
 				.by = PP_SURFACE_LIBRARY};
-	(void)snprintf(p->event, sizeof(p->event), "u%u%s", k->n, returns ? "r" : "e");
+	(void)snprintf(event, sizeof(event), "u%u%s", k->n, returns ? "r" : "e");
+	memcpy(p->event, event, sizeof(event));
 	(void)snprintf(p->symbol, sizeof(p->symbol), "%s", at->call->symbol);
 	(void)snprintf(p->text, sizeof(p->text), "%c:%s/%s %s:0x%llx", returns ? 'r' : 'p',
-		       t->group, p->event, path, (unsigned long long)at->offset);
+		       t->group, event, path, (unsigned long long)at->offset);
 	return p;
 }
 

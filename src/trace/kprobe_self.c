@@ -47,7 +47,7 @@ static int fetch(struct pp_btf *b, const char *driver, const char *type, const c
 	int r = -ENOENT;
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(modules) && r; i++) {
-		const struct btf *btf = pp_btf_of(b, modules[i]);
+		struct pp_btf_file *btf = pp_btf_of(b, modules[i]);
 		long start = 0;
 
 		if (!strcmp(type, "ib_umem_dmabuf") && pp_btf_offset(btf, type, "umem", &start))
@@ -60,13 +60,13 @@ static int fetch(struct pp_btf *b, const char *driver, const char *type, const c
 /* The expression of the region's umem; -ENOENT: the driver's structure is not known. */
 static int umem_of(struct pp_kprobe_writer *w, const char *driver, char ret[EXPRESSION])
 {
-	const struct btf *btf = pp_btf_of(w->btf, driver);
+	struct pp_btf_file *btf = pp_btf_of(w->btf, driver);
 	const char *base = pp_kprobe_named(w, "res");
 	struct pp_btf_region region;
 	long outer, inner;
 	int r;
 
-	if (!base || pp_btf_region(w->btf, btf, &region) ||
+	if (!base || pp_btf_region(btf, &region) ||
 	    pp_btf_offset(btf, region.type, region.mr, &outer) ||
 	    pp_btf_offset(pp_btf_of(w->btf, CORE), "ib_mr", "res", &inner))
 		return -ENOENT;
@@ -117,7 +117,7 @@ static void add_drivers(struct pp_kprobes *k, struct pp_kprobe_writer *w)
 		return;
 	if (!pp_source_list(source, "/sys/module/ib_core/holders", &names)) {
 		for (size_t i = 0, n = 0; i < names.n && n < DRIVERS; i++) {
-			if (pp_btf_region(w->btf, pp_btf_of(w->btf, names.name[i]), &region))
+			if (pp_btf_region(pp_btf_of(w->btf, names.name[i]), &region))
 				continue;
 			add_driver(k, w, names.name[i]);
 			n++;

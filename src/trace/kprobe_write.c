@@ -87,7 +87,7 @@ static int fetch(struct pp_kprobe_writer *w, const struct pp_kprobe_field *f, co
 	int r = -ENOENT;
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(layouts) && r; i++) {
-		const struct btf *btf = pp_btf_of(w->btf, layouts[i]);
+		struct pp_btf_file *btf = pp_btf_of(w->btf, layouts[i]);
 		long inner = 0;
 
 		if (f->inner && pp_btf_offset(btf, f->type, f->inner, &inner))
@@ -99,7 +99,7 @@ static int fetch(struct pp_kprobe_writer *w, const struct pp_kprobe_field *f, co
 
 const char *pp_kprobe_named(const struct pp_kprobe_writer *w, const char *name)
 {
-	const struct btf *btf = w->btf ? pp_btf_of(w->btf, w->module) : NULL;
+	struct pp_btf_file *btf = w->btf ? pp_btf_of(w->btf, w->module) : NULL;
 
 	return btf ? pp_kprobe_argument(w->tracefs, false, pp_btf_argument(btf, w->function, name))
 		   : NULL;
