@@ -25,7 +25,7 @@ const char *pp_trace_next(const struct pp_trace_table *t, unsigned int missing)
 	for (size_t i = 0; i < PP_ARRAY_LEN(order); i++) {
 		enum pp_surface_state state = t->surface[order[i]].state;
 
-		if (!(missing >> (unsigned int)order[i] & 1))
+		if (!(missing >> (unsigned int)order[i] & 1) || state == PP_SURFACE_READ)
 			continue;
 		if (state != PP_SURFACE_ABSENT)
 			return pp_surface_how(order[i], state);

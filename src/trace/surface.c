@@ -43,11 +43,11 @@ static const struct surface_words words[PP_SURFACES] = {
 			    "a kernel and RDMA modules built with CONFIG_DEBUG_INFO_BTF (DKMS "
 			    "drops it from modules)",
 			    AS_ROOT, "rebuild the module with BTF"},
-	[PP_SURFACE_SELF_PROBE] = {"self-probe",
-				   "a kernel with CONFIG_KPROBE_EVENTS, and mount -t tracefs none "
-				   "/sys/kernel/tracing",
-				   "run as root, without lockdown=confidentiality",
-				   "run again: events were lost"},
+	[PP_SURFACE_SELF_PROBE] =
+		{"self-probe",
+		 "a kernel with CONFIG_KPROBE_EVENTS and BTF (/sys/kernel/btf), and "
+		 "mount -t tracefs none /sys/kernel/tracing",
+		 "run as root, without lockdown=confidentiality", "run again: events were lost"},
 	[PP_SURFACE_LIVE_PROBE] = {"live-probe",
 				   "a kernel with CONFIG_KPROBE_EVENTS, and mount -t tracefs none "
 				   "/sys/kernel/tracing",
@@ -95,7 +95,9 @@ const char *pp_surface_how(enum pp_surface s, enum pp_surface_state state)
 	case PP_SURFACE_READ:
 		return "";
 	case PP_SURFACE_UNASKED:
-		return "run peerpath trace on the machine itself";
+		return s == PP_SURFACE_SELF_PROBE || s == PP_SURFACE_LIVE_PROBE
+			       ? "run peerpath trace on the machine itself, without --no-probes"
+			       : "run peerpath trace on the machine itself";
 	case PP_SURFACE_STUCK:
 		return "see the kernel log (dmesg) for a driver that hangs, then look again";
 	case PP_SURFACE_ABSENT:
