@@ -43,17 +43,25 @@ def patience(options):
     return 100 if not unreliable(options) else 60 if "-a" in options.split() else 20
 
 
+class Clock(Fault):
+    """perftest could not measure the processor's clock (a busy machine), and shows no figures."""
+
+
 def run(config, gid, tool, options):
     # UD and UC promise no delivery, and perftest waits for every message: then, and only then, again.
-    tries = 4 if unreliable(options) else 1
-    for again in range(tries):
+    late, clock = 4 if unreliable(options) else 1, 4
+    while True:
         try:
             once(config, gid, tool, options)
-            return f"{again} times with a message lost" if again else None
-        except Late:
-            if again + 1 == tries:
+            return f"{4 - late} times with a message lost" if unreliable(options) and late < 4 else None
+        except Clock:
+            clock -= 1
+            if not clock:
                 raise
-    return None
+        except Late:
+            late -= 1
+            if not late:
+                raise
 
 
 def once(config, gid, tool, options):
@@ -63,6 +71,8 @@ def once(config, gid, tool, options):
              *([] if "-n " in options else ["-n", "100"])]
     _, said = both_right(tool, pair(on(PEERPATH, config, words), on(PEERPATH, config, [*words, "127.0.0.1"]),
                                     number, patience(options)))
+    if "Correlation coefficient" in said:
+        raise Clock(said[-500:])
     rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ +[\d.]+", said, re.M)
     want = 1 if "-a" not in options.split() else SIZES_UD if "UD" in options else SIZES_ALL
     if len(rows) != want:
