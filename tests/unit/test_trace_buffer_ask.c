@@ -226,7 +226,7 @@ static int stuck(void)
 
 	if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS))
 		return 77;
-	(void)mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	(void)mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL);
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	tree_path(path, sizeof(path), DIRECTORY);
 	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40755,user_id=%u,group_id=%u", fd,
