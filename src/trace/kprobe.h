@@ -34,6 +34,11 @@ struct pp_kprobes {
  */
 int pp_kprobes_live(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_btf *btf,
 		    struct pp_error *err);
+/*
+ * A function of A that the kernel has and that is not probed: its module was loaded meanwhile, so
+ * registrations may have passed unseen. NULL: all are watched.
+ */
+const char *pp_kprobes_unwatched(const struct pp_kprobes *k);
 /* B. -ENOENT as above; needs @btf. */
 int pp_kprobes_self(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_btf *btf,
 		    struct pp_error *err);

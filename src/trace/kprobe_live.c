@@ -67,17 +67,44 @@ static void add_live(struct pp_kprobes *k, struct pp_kprobe_writer *w, const str
 	k->n += !w->full;
 }
 
+/* Which of the functions this kernel has now. */
+static int look(struct pp_symbol symbols[PP_ARRAY_LEN(live)], struct pp_error *err)
+{
+	memset(symbols, 0, PP_ARRAY_LEN(live) * sizeof(*symbols));
+	for (size_t i = 0; i < PP_ARRAY_LEN(live); i++)
+		symbols[i].name = live[i].symbol;
+	return pp_symbols_find(symbols, PP_ARRAY_LEN(live), err);
+}
+
+static bool is_watched(const struct pp_kprobes *k, const char *symbol)
+{
+	for (unsigned int i = 0; i < k->n; i++)
+		if (k->item[i].by == PP_SURFACE_LIVE_PROBE && !strcmp(k->item[i].symbol, symbol))
+			return true;
+	return false;
+}
+
+const char *pp_kprobes_unwatched(const struct pp_kprobes *k)
+{
+	struct pp_symbol symbols[PP_ARRAY_LEN(live)];
+	struct pp_error err;
+
+	if (look(symbols, &err))
+		return "/proc/kallsyms";
+	for (size_t i = 0; i < PP_ARRAY_LEN(live); i++)
+		if (symbols[i].found && !is_watched(k, live[i].symbol))
+			return live[i].symbol;
+	return NULL;
+}
+
 int pp_kprobes_live(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_btf *btf,
 		    struct pp_error *err)
 {
-	struct pp_symbol symbols[PP_ARRAY_LEN(live)] = {{0}};
+	struct pp_symbol symbols[PP_ARRAY_LEN(live)];
 	struct pp_kprobe_writer w = {.tracefs = t, .btf = btf};
 	unsigned int before = k->n;
-	int r;
+	int r = look(symbols, err);
 
-	for (size_t i = 0; i < PP_ARRAY_LEN(live); i++)
-		symbols[i].name = live[i].symbol;
-	r = pp_symbols_find(symbols, PP_ARRAY_LEN(live), err);
 	if (r)
 		return r;
 	for (size_t i = 0; i < PP_ARRAY_LEN(live); i++)

@@ -179,11 +179,25 @@ static int tell(struct pp_json *data, const void *arg, struct pp_error *err)
 	return 0;
 }
 
+/* What was watched from the start is not all there is, when a module came meanwhile. */
+static void look_for_unwatched(struct pp_prober *p)
+{
+	const char *function;
+
+	if (p->report[PP_SURFACE_LIVE_PROBE].state != PP_SURFACE_READ)
+		return;
+	function = pp_kprobes_unwatched(&p->kprobes);
+	if (function)
+		pp_prober_report(p, PP_SURFACE_LIVE_PROBE, PP_SURFACE_CUT,
+				 "%s was not watched: its module was loaded meanwhile", function);
+}
+
 int pp_prober_answer(struct pp_prober *p, struct pp_source *s, struct pp_answer *ret)
 {
 	const struct telling t = {.prober = p, .lost = p->lost + misses(p)};
 	const struct pp_question q = {.name = "trace-events", .run = tell, .arg = &t};
 
+	look_for_unwatched(p);
 	return pp_ask(s, &q, ret);
 }
 
