@@ -75,9 +75,9 @@ static void test_line(void **state)
 	assert_int_equal(parse("CPU:1 [LOST 12 EVENTS]", &l, &lost), PP_LINE_LOST);
 	assert_int_equal(lost, 12);
 	assert_int_equal(parse("", &l, &lost), PP_LINE_OTHER);
-	assert_int_equal(
-		parse("              sh-12      [000]     1.000001: theirs: (x+0x0/0x1)", &l, &lost),
-		PP_LINE_OTHER);
+	assert_int_equal(parse("              sh-12      [000]     1.000001: theirs: (x+0x0/0x1)",
+			       &l, &lost),
+			 PP_LINE_OTHER);
 }
 
 static void test_malformed(void **state)

@@ -228,6 +228,7 @@ static void rereg(struct soft_mr_object *mr, const struct rereg *q, struct ibv_p
 	struct soft_context *c = soft_context_of(mr->ibv.context);
 
 	soft_engine_lock(c->engine);
+	mr->access = (int)q->access;
 	mr->region.access = access_of(q->access);
 	if (q->to_pd)
 		mr->region.pd = soft_pd_meant(pd);
@@ -248,7 +249,6 @@ static void rereg(struct soft_mr_object *mr, const struct rereg *q, struct ibv_p
 		mr->ibv.addr = (void *)(uintptr_t)q->at;
 		mr->ibv.length = q->len;
 	}
-	mr->access = (int)q->access;
 }
 
 /* What rdma-core's library finds wrong is an error of the input, what the kernel does one of the

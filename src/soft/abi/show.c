@@ -132,7 +132,8 @@ static void show_region(void *arg, struct soft_region *region)
 		return;
 	pp_json_object(s->json, NULL);
 	pp_json_str(s->json, "registration", mr->fd >= 0 ? "dmabuf" : "host");
-	pp_json_u64(s->json, "lkey", mr->ibv.lkey);
+	/* Not mr->ibv: its maker writes there after the region is entered, without the lock. */
+	pp_json_u64(s->json, "lkey", region->key);
 	pp_json_u64(s->json, "iova", region->iova);
 	pp_json_u64(s->json, "length_bytes", region->length);
 	pp_json_u64(s->json, "access", (uint64_t)mr->access);
