@@ -14,7 +14,7 @@ BELOW = {
     "bundle": {"judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
     "judge": {"bench", "nccl", "trace", "mem", "rdma", "node", "base"},
     "bench": {"trace", "mem", "rdma", "node", "base"},
-    "nccl": {"node", "base"},
+    "nccl": {"trace", "mem", "rdma", "node", "base"},
     "trace": {"mem", "rdma", "node", "base"},
     "mem": {"rdma", "node", "base"},
     "rdma": {"node", "base"},
