@@ -14,8 +14,8 @@ enum { MAX_COLUMNS = 64, MAX_CELLS = 1 << 17, MAX_TEXT = 8 << 20 };
 static const char *const legend[] = {
 	"  X    = Self",
 	"  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes",
-	"  NODE = Connection traversing PCIe and the interconnect between host bridges of a NUMA "
-	"node",
+	("  NODE = Connection traversing PCIe and the interconnect between host bridges of a NUMA "
+	 "node"),
 	"  PHB  = Connection traversing PCIe as well as a PCIe host bridge (typically the CPU)",
 	"  PXB  = Connection traversing multiple PCIe bridges (and no host bridge)",
 	"  PIX  = Connection traversing at most a single PCIe bridge",
