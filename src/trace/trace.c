@@ -98,6 +98,24 @@ static int buffers(struct pp_source *s, struct pp_trace *t)
 	return r;
 }
 
+static int ask_kernel(struct pp_source *s, const struct pp_trace_options *o, struct pp_trace *t)
+{
+	bool listed = false;
+	int r = pp_trace_hcas_read(s, &t->hcas);
+
+	if (!r)
+		r = events(s, o, t, &listed);
+	if (!r && !listed)
+		r = resources(s, t);
+	if (!r)
+		r = processes(s, o->pid, t);
+	if (!r)
+		r = buffers(s, t);
+	if (!r)
+		pp_peermem_read(s, &t->peermem);
+	return r;
+}
+
 static int look(struct pp_source *s, const struct pp_trace_options *o, struct pp_trace *t)
 {
 	struct pp_trace_input in = {
@@ -110,20 +128,10 @@ static int look(struct pp_source *s, const struct pp_trace_options *o, struct pp
 		.n_software = o->n_software,
 		.only = o->pid,
 	};
-	bool listed = false;
-	int r = pp_trace_hcas_read(s, &t->hcas);
+	int r = o->only_software ? 0 : ask_kernel(s, o, t);
 
-	if (!r)
-		r = events(s, o, t, &listed);
-	if (!r && !listed)
-		r = resources(s, t);
-	if (!r)
-		r = processes(s, o->pid, t);
-	if (!r)
-		r = buffers(s, t);
 	if (r)
 		return r;
-	pp_peermem_read(s, &t->peermem);
 	in.hca = t->hcas.item;
 	in.n_hcas = t->hcas.n;
 	r = pp_trace_join(&in, &t->table);

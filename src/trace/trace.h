@@ -14,6 +14,7 @@
 
 struct pp_trace_options {
 	pid_t pid;		  /* 0 all */
+	bool only_software;	  /* nothing of the kernel is asked: what @software says alone */
 	struct pp_prober *prober; /* running: B is done, A's events so far count; borrowed */
 	/* Of probes when there is no prober: why; NULL: nobody wanted them. */
 	const struct pp_surface_report *no_prober;
