@@ -19,6 +19,7 @@
 #include "cli/place.h"
 #include "cli/session.h"
 #include "cli/soft_fault.h"
+#include "cli/soft_nccl.h"
 #include "cli/soft_preload.h"
 #include "cli/soft_program.h"
 #include "cli/soft_show.h"
@@ -114,7 +115,9 @@ static int set_devices(const struct pp_args *args, const char *config, const cha
 			return none;
 		}
 	}
-	none = r ? 0 : pp_soft_preload(dir, devices, pp_args_operand(args, 0));
+	none = r ? 0 : pp_soft_nccl(args, devices);
+	if (!r && !none)
+		none = pp_soft_preload(dir, devices, pp_args_operand(args, 0));
 	free(devices);
 	if (r)
 		return pp_complain(args, PP_EXIT_INPUT, "%s: %s%s",
@@ -176,6 +179,7 @@ static const struct {
 	{"sysfs", .run = true},
 	{"beside", .run = true},
 	{"replay", .run = true},
+	{"no-nccl", .run = true},
 	{"all", .show = true},
 	{"pid", .fault = true},
 	{"device", .fault = true},

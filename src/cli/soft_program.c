@@ -15,8 +15,7 @@
 #include "base/compiler.h"
 #include "base/banned.h"
 
-/* Where execvp() would find @program; false: nowhere. */
-static bool find(const char *program, char *ret, size_t size)
+bool pp_soft_program_find(const char *program, char *ret, size_t size)
 {
 	const char *path = getenv("PATH"), *end;
 
@@ -37,8 +36,9 @@ int pp_soft_program_open(const char *program)
 {
 	char file[PATH_MAX];
 
-	return find(program, file, sizeof(file)) ? open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-						 : -1;
+	return pp_soft_program_find(program, file, sizeof(file))
+		       ? open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+		       : -1;
 }
 
 /* Then the loader takes nothing from the environment. */
@@ -54,7 +54,8 @@ const char *pp_soft_program_blind(const char *program)
 	char file[PATH_MAX];
 	struct stat st;
 
-	if (!find(program, file, sizeof(file)) || stat(file, &st) || !S_ISREG(st.st_mode))
+	if (!pp_soft_program_find(program, file, sizeof(file)) || stat(file, &st) ||
+	    !S_ISREG(st.st_mode))
 		return NULL;
 	if (gains_privileges(file, &st))
 		return "gains privileges when it starts: the loader then heeds no "

@@ -6,10 +6,13 @@
 #ifndef PP_CLI_SOFT_PROGRAM_H
 #define PP_CLI_SOFT_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "soft/config/config.h"
 
+/* Where execvp() would take @program from; false: nowhere. */
+bool pp_soft_program_find(const char *program, char *ret, size_t size);
 /* Opens @program where execvp() would take it from, or -1. */
 int pp_soft_program_open(const char *program);
 

@@ -115,6 +115,7 @@ static const struct pp_option soft_options[] = {
 	{"sysfs", 0, "DIR", "show CMD a made /sys/class/infiniband in DIR, with counters", NULL},
 	{"beside", 0, "BDF,...", "--sysfs: the i-th device beside the i-th PCI function", NULL},
 	{"replay", 0, "PATH", "--sysfs: of the machine that PATH has recorded", NULL},
+	{"no-nccl", 0, NULL, "set no variable of NCCL for CMD", NULL},
 	{"all", 'a', NULL, "show: every queue pair, not the first 32", NULL},
 	{"pid", 'p', "PID", "fault: of this process alone", NULL},
 	{"device", 'd', "NAME", "fault: of this device alone", NULL},
