@@ -31,7 +31,8 @@ static pp_agent_handler *const handlers[PP_DOS] = {
 	[PP_DO_READY] = pp_agent_ready,	      [PP_DO_RUN] = pp_agent_run,
 	[PP_DO_FILL] = pp_agent_fill,	      [PP_DO_CHECK] = pp_agent_check,
 	[PP_DO_RESTRICT] = pp_agent_restrict, [PP_DO_NEGATIVE] = pp_agent_negative,
-	[PP_DO_WITNESS] = pp_agent_witness,   [PP_DO_CLOSE] = pp_agent_close,
+	[PP_DO_WITNESS] = pp_agent_witness,   [PP_DO_TRACE] = pp_agent_trace,
+	[PP_DO_CLOSE] = pp_agent_close,
 };
 
 /* The verb that a line names, for who looks for causes by it. */
@@ -88,9 +89,9 @@ int pp_agent_serve(struct pp_channel *c, const void *arg)
 	json_t *message;
 	int r;
 
-	(void)arg;
 	if (!a)
 		return 1;
+	a->options = arg;
 	a->channel = c;
 	a->tcp = PP_TCP_NONE;
 	coordinator = c;

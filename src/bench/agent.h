@@ -15,6 +15,8 @@
  *   run       op, measure, size, messages, role                        -> what was measured
  *   fill, check   the pattern of a seed, outside of the timed part     -> bytes, wrong, first
  *   negative  one way of asking for what must be refused               -> refused, status
+ *   trace     what the kernel shows of other agents' memory: asked of an agent of its own, since
+ *             looking forks and one with memory registered may not
  *   close     deregisters, closes; then another open may follow
  *
  * The table of commands is in agent.c, one file a group of them; what each takes and answers
@@ -24,8 +26,16 @@
 #define PP_BENCH_AGENT_H
 
 #include "rdma/channel.h"
+#include "trace/evidence.h"
 
-/* struct pp_party_service's agent; @arg is unused. Exit status: 0 the channel ended. */
+struct pp_agent_options {
+	pp_trace_registry_ask *registry; /* of the software device; NULL: nobody asks it */
+};
+
+/*
+ * struct pp_party_service's agent; @arg: struct pp_agent_options, or NULL. Exit status: 0 the
+ * channel ended.
+ */
 int pp_agent_serve(struct pp_channel *c, const void *arg);
 
 #endif

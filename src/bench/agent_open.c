@@ -4,12 +4,14 @@
  *
  * Answers "addresses" and "keys" (RDMA), "bounce" and "bounce_key" (staged) or "tcp_port" and
  * "nonce" (TCP, end 1), which the peer's connect takes; "cpus"; "memory"; what the port says;
- * "registration", "flush", "offset", "simulated"; and "attempts", also when it failed.
+ * "registration", "flush", "offset", "simulated"; "pid" and "lkeys", by which another process finds
+ * what the kernel shows of this memory; and "attempts", also when it failed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/agent_state.h"
 #include "base/banned.h"
@@ -203,6 +205,11 @@ static void write_keys(const struct pp_agent *a, struct pp_json *out)
 	for (unsigned int i = 0; i < a->n_own; i++)
 		part[i].key = a->has_registered ? r->key[i].rkey : 0;
 	pp_parts_write(out, "keys", part, a->n_own);
+	pp_json_i64(out, "pid", getpid());
+	pp_json_array(out, "lkeys");
+	for (unsigned int i = 0; a->has_registered && i < a->n_own; i++)
+		pp_json_u64(out, NULL, r->key[i].lkey);
+	pp_json_end_array(out);
 	if (a->staged) {
 		pp_staged_place(a->staged, &bounce, &key);
 		pp_json_u64(out, "bounce", bounce);

@@ -56,9 +56,9 @@ static const char *role_word(unsigned int i)
 
 const char *pp_do_name(enum pp_do d)
 {
-	static const char *const names[] = {"look",	"open",	    "connect", "reset",
-					    "ready",	"run",	    "fill",    "check",
-					    "restrict", "negative", "witness", "close"};
+	static const char *const names[] = {"look",    "open",	"connect", "reset",    "ready",
+					    "run",     "fill",	"check",   "restrict", "negative",
+					    "witness", "trace", "close"};
 
 	return (unsigned int)d < PP_ARRAY_LEN(names) ? names[d] : "?";
 }
@@ -159,13 +159,20 @@ static const struct member witness[] = {
 	{NULL},
 };
 
+static const struct member trace[] = {
+	{"software", FLAG, AT(trace.software), .needed = true},
+	{"probes", FLAG, AT(trace.probes), .needed = true},
+	{NULL},
+};
+
 static const struct member none[] = {{NULL}};
 
 static const struct member *const commands[] = {
 	[PP_DO_LOOK] = look,	     [PP_DO_OPEN] = open_members, [PP_DO_CONNECT] = connect_members,
 	[PP_DO_RESET] = none,	     [PP_DO_READY] = ready,	  [PP_DO_RUN] = none,
 	[PP_DO_FILL] = fill,	     [PP_DO_CHECK] = check,	  [PP_DO_RESTRICT] = restricted,
-	[PP_DO_NEGATIVE] = negative, [PP_DO_WITNESS] = witness,	  [PP_DO_CLOSE] = none,
+	[PP_DO_NEGATIVE] = negative, [PP_DO_WITNESS] = witness,	  [PP_DO_TRACE] = trace,
+	[PP_DO_CLOSE] = none,
 };
 
 static int bad(struct pp_error *err, const char *what, const char *key, const char *why)
@@ -242,10 +249,29 @@ static bool known(const struct member *m, const char *key)
 	return false;
 }
 
-/* Members of arrays: addresses and keys, which connect takes besides. */
+/* Members of arrays: addresses and keys, which connect takes besides; processes of trace. */
 static bool is_list(enum pp_do what, const char *key)
 {
+	if (what == PP_DO_TRACE)
+		return !strcmp(key, "pids");
 	return what == PP_DO_CONNECT && (!strcmp(key, "addresses") || !strcmp(key, "keys"));
+}
+
+static int take_pids(const json_t *array, struct pp_trace_command *c, struct pp_error *err)
+{
+	static const struct member pid = {"pids", NUMBER, 0, 1, INT32_MAX, true, NULL};
+	int64_t value = 0;
+	int r = 0;
+
+	if (!json_is_array(array) || !json_array_size(array) ||
+	    json_array_size(array) > PP_TRACE_PIDS)
+		return bad(err, "trace", "pids", "is no list, empty, or a longer one than can be");
+	for (size_t i = 0; !r && i < json_array_size(array); i++) {
+		r = take_number(&pid, json_array_get(array, i), "trace", &value, err);
+		c->pid[i] = (pid_t)value;
+	}
+	c->n_pids = (unsigned int)json_array_size(array);
+	return r;
 }
 
 static int take_addresses(const json_t *array, struct pp_connect_command *c, struct pp_error *err)
@@ -308,6 +334,8 @@ int pp_command_parse(const json_t *object, struct pp_command *ret, struct pp_err
 		if (!r && v)
 			r = pp_parts_parse(v, c.connect.part, &c.connect.n_parts, err);
 	}
+	if (c.what == PP_DO_TRACE)
+		r = take_pids(json_object_get(object, "pids"), &c.trace, err);
 	if (!r)
 		*ret = c;
 	return r;

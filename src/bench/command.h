@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "bench/result.h"
 #include "bench/slots.h"
@@ -29,6 +30,7 @@ enum pp_do {
 	PP_DO_RESTRICT,
 	PP_DO_NEGATIVE,
 	PP_DO_WITNESS,
+	PP_DO_TRACE,
 	PP_DO_CLOSE,
 	PP_DOS
 };
@@ -99,6 +101,15 @@ struct pp_witness_command {
 	int64_t port, gid_index, size, tcp_port, seconds;
 };
 
+enum { PP_TRACE_PIDS = 64 };
+
+struct pp_trace_command {
+	pid_t pid[PP_TRACE_PIDS];
+	unsigned int n_pids;
+	bool software; /* they are on the software device */
+	bool probes;   /* may be put into the kernel meanwhile */
+};
+
 struct pp_command {
 	enum pp_do what;
 	union {
@@ -115,6 +126,7 @@ struct pp_command {
 		} restricted;
 		struct pp_negative_command negative;
 		struct pp_witness_command witness;
+		struct pp_trace_command trace;
 	};
 };
 

@@ -39,7 +39,8 @@ struct pp_bench_options {
 	enum pp_pattern pattern;
 	bool negative, busy_ok, simulate, cm; /* cm: connect by librdmacm (-R) */
 	bool second_witness;
-	uint64_t seed; /* of payload; 0: drawn */
+	bool no_probes; /* a look at registrations puts none into the kernel */
+	uint64_t seed;	/* of payload; 0: drawn */
 	bool (*stopped)(void);
 	/* Progress: how many of how many cells are done, and the one that runs. May be NULL. */
 	void (*progress)(unsigned int done, unsigned int all, const char *what);

@@ -313,6 +313,8 @@ void pp_climb_open(struct pp_climb *c, struct pp_climber *m)
 			continue;
 		open_rung(c, m, r);
 	}
+	if (!pp_climb_over(c))
+		pp_climb_trace(c, m);
 }
 
 void pp_climb_close(struct pp_climb *c, struct pp_climber *m)

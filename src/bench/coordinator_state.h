@@ -38,6 +38,7 @@ struct pp_climber { /* a pair at work */
 	bool sim;	    /* no GPU at an end, and simulated: sim memory stands for it */
 	const char *no_gpu; /* why there are no GPU rungs; NULL */
 	struct pp_seat seat[PP_RUNGS][2];
+	bool looked[PP_RUNGS][2]; /* at its registration, from outside */
 	struct pp_gathering now[PP_RUNGS];
 };
 
@@ -91,6 +92,8 @@ int pp_climb_look(struct pp_climb *c, struct pp_error *err);
 /* All rungs that were asked for, of one pair; what cannot be says why. */
 void pp_climb_open(struct pp_climb *c, struct pp_climber *m);
 void pp_climb_close(struct pp_climb *c, struct pp_climber *m);
+/* What the nodes' kernels show of the memory of rungs that nobody has looked at yet. */
+void pp_climb_trace(struct pp_climb *c, struct pp_climber *m);
 bool pp_rung_is_open(const struct pp_climber *m, enum pp_rung r);
 void pp_rung_fail(struct pp_climb *c, struct pp_climber *m, enum pp_rung r,
 		  const struct pp_order *o, unsigned int end);

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/words.h"
 #include "bench/traffic.h"
+#include "trace/table.h"
 
 /* The ladder, in the order in which it is climbed. */
 enum pp_rung {
@@ -84,6 +85,44 @@ struct pp_bench_negative {
 	const char *status; /* the completion's, or why not run */
 };
 
+/*
+ * What a witness outside of the agent saw of its memory, once the rung was open for the first time:
+ * one a memory region, and one a process. The agent's own word is in the attempts.
+ */
+struct pp_bench_sighting {
+	const char *surface, *registration, *raw;
+	bool sufficient;
+};
+
+struct pp_bench_missing { /* a surface that would decide, and how to have it */
+	const char *surface, *state, *why, *how;
+};
+
+struct pp_bench_evidence {
+	unsigned int end;
+	enum pp_about about; /* PP_REGISTRATION */
+	enum pp_witness witness;
+	enum pp_scope scope;	  /* PP_OF_MR, PP_OF_PROCESS */
+	const char *registration; /* a word; NULL unknown */
+	enum pp_claim state;	  /* that it is registered so */
+	bool gpu_memory;
+	bool other;	    /* a region with none of the measured memory's keys */
+	int64_t of_regions; /* keys that the measured memory has at this end; -1 unknown */
+	int64_t pid;	    /* -1 unknown, as in all that follow */
+	const char *comm, *hca, *bdf;
+	int64_t mrn, lkey, length;
+	const char *exporter, *importer;
+	int64_t inode; /* of the dma-buf */
+	struct pp_bench_sighting *sightings;
+	unsigned int n_sightings;
+	struct pp_bench_missing *missing;
+	unsigned int n_missing;
+	const char *why; /* one line */
+	bool simulated;
+	pp_ns looked;	 /* 0 unknown */
+	int64_t took_ns; /* of the look */
+};
+
 struct pp_bench_rung {
 	enum pp_rung rung;
 	enum pp_bench_state state;
@@ -100,6 +139,8 @@ struct pp_bench_rung {
 	unsigned int n_attempts;
 	struct pp_bench_negative *negatives;
 	unsigned int n_negatives;
+	struct pp_bench_evidence *evidence;
+	unsigned int n_evidence; /* 0: nobody looked */
 };
 
 /*

@@ -12,7 +12,9 @@ enum {
 	SAMPLES_MAX = 16384,
 	ATTEMPTS_MAX = 1024,
 	NEGATIVES_MAX = 64,
-	COUNTERS_MAX = 1024
+	COUNTERS_MAX = 1024,
+	EVIDENCE_MAX = 1024,
+	SURFACES_MAX = 64
 };
 
 static const char *operation_name(unsigned int i)
@@ -45,12 +47,36 @@ static const char *memory_name(unsigned int i)
 	return pp_memory_kind_name((enum pp_memory_kind)i);
 }
 
+static const char *about_name(unsigned int i)
+{
+	return pp_about_name((enum pp_about)i);
+}
+
+static const char *witness_name(unsigned int i)
+{
+	return pp_witness_name((enum pp_witness)i);
+}
+
+static const char *scope_name(unsigned int i)
+{
+	return pp_scope_name((enum pp_scope)i);
+}
+
+static const char *claim_name(unsigned int i)
+{
+	return pp_claim_name((enum pp_claim)i);
+}
+
 static const struct pp_field_words operations = {operation_name, PP_OPERATIONS},
 				   rungs = {rung_name, PP_RUNGS},
 				   measures = {measure_name, PP_MEASURES},
 				   patterns = {pattern_name, PP_INCAST + 1},
 				   states = {state_name, PP_BENCH_NOT_REACHED + 1},
-				   memories = {memory_name, PP_MEMORY_SIM + 1};
+				   memories = {memory_name, PP_MEMORY_SIM + 1},
+				   abouts = {about_name, PP_OUTCOME + 1},
+				   witnesses = {witness_name, PP_BY_MEASUREMENT + 1},
+				   scopes = {scope_name, PP_OF_JOB + 1},
+				   claims = {claim_name, PP_REFUTED + 1};
 
 #define PLAIN(object, key_, type_, member)                                                     \
 	{                                                                                      \
@@ -138,6 +164,51 @@ static const struct pp_result_field negative_fields[] = {
 };
 static const struct pp_field_table negative_table = TABLE(negative_fields, pp_bench_negative);
 
+static const struct pp_result_field sighting_fields[] = {
+	PLAIN(pp_bench_sighting, "surface", STR, surface),
+	PLAIN(pp_bench_sighting, "registration", STR, registration),
+	PLAIN(pp_bench_sighting, "sufficient", BOOL, sufficient),
+	PLAIN(pp_bench_sighting, "raw", STR, raw),
+};
+static const struct pp_field_table sighting_table = TABLE(sighting_fields, pp_bench_sighting);
+
+static const struct pp_result_field missing_fields[] = {
+	PLAIN(pp_bench_missing, "surface", STR, surface),
+	PLAIN(pp_bench_missing, "state", STR, state),
+	PLAIN(pp_bench_missing, "why", STR, why),
+	PLAIN(pp_bench_missing, "how", STR, how),
+};
+static const struct pp_field_table missing_table = TABLE(missing_fields, pp_bench_missing);
+
+static const struct pp_result_field evidence_fields[] = {
+	PLAIN(pp_bench_evidence, "end", UINT, end),
+	WORD(pp_bench_evidence, "about", about, abouts),
+	WORD(pp_bench_evidence, "witness", witness, witnesses),
+	WORD(pp_bench_evidence, "scope", scope, scopes),
+	PLAIN(pp_bench_evidence, "registration", STR, registration),
+	WORD(pp_bench_evidence, "state", state, claims),
+	PLAIN(pp_bench_evidence, "gpu_memory", BOOL, gpu_memory),
+	PLAIN(pp_bench_evidence, "other_memory", BOOL, other),
+	PLAIN(pp_bench_evidence, "of_regions", I64_OR, of_regions),
+	PLAIN(pp_bench_evidence, "pid", I64_OR, pid),
+	PLAIN(pp_bench_evidence, "comm", STR, comm),
+	PLAIN(pp_bench_evidence, "hca", STR, hca),
+	PLAIN(pp_bench_evidence, "bdf", STR, bdf),
+	PLAIN(pp_bench_evidence, "mrn", I64_OR, mrn),
+	PLAIN(pp_bench_evidence, "lkey", I64_OR, lkey),
+	PLAIN(pp_bench_evidence, "length_bytes", I64_OR, length),
+	PLAIN(pp_bench_evidence, "exporter", STR, exporter),
+	PLAIN(pp_bench_evidence, "importer", STR, importer),
+	PLAIN(pp_bench_evidence, "buffer_inode", I64_OR, inode),
+	LIST(pp_bench_evidence, "sightings", LIST, sightings, &sighting_table, SURFACES_MAX),
+	LIST(pp_bench_evidence, "missing", LIST, missing, &missing_table, SURFACES_MAX),
+	PLAIN(pp_bench_evidence, "why", STR, why),
+	PLAIN(pp_bench_evidence, "simulated", BOOL, simulated),
+	PLAIN(pp_bench_evidence, "looked", TIME_OR, looked),
+	PLAIN(pp_bench_evidence, "took_ns", I64_OR, took_ns),
+};
+static const struct pp_field_table evidence_table = TABLE(evidence_fields, pp_bench_evidence);
+
 static const struct pp_result_field rung_fields[] = {
 	WORD(pp_bench_rung, "rung", rung, rungs),
 	WORD(pp_bench_rung, "state", state, states),
@@ -153,6 +224,7 @@ static const struct pp_result_field rung_fields[] = {
 	PLAIN(pp_bench_rung, "simulated", BOOL, simulated),
 	LIST(pp_bench_rung, "attempts", LIST, attempts, &attempt_table, ATTEMPTS_MAX),
 	LIST(pp_bench_rung, "negatives", LIST, negatives, &negative_table, NEGATIVES_MAX),
+	LIST(pp_bench_rung, "evidence", LIST_OR, evidence, &evidence_table, EVIDENCE_MAX),
 };
 static const struct pp_field_table rung_table = TABLE(rung_fields, pp_bench_rung);
 

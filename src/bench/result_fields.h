@@ -27,6 +27,7 @@ enum pp_field_type {
 	PP_FIELD_WORD,	      /* an enum: @words */
 	PP_FIELD_SAMPLES,     /* double * and its count; key by the cell's measure */
 	PP_FIELD_LIST,	      /* pointer to elements of @of, and their count */
+	PP_FIELD_LIST_OR,     /* the same; none where the document has no such member */
 	PP_FIELD_TWO,	      /* two elements of @of, in place */
 	PP_FIELD_RUNGS,	      /* PP_RUNGS elements of @of, in place, each by its word */
 	PP_FIELD_DOUBLES_OR,  /* double[2] */

@@ -284,6 +284,10 @@ static int read_field(struct reading *r, const struct place *up, const json_t *o
 		return read_word(r, &p, from, f->words, &MEMBER(unsigned int, o, f->at));
 	case PP_FIELD_SAMPLES:
 		return read_samples(r, up, object, f, o);
+	case PP_FIELD_LIST_OR:
+		if (!from)
+			return 0;
+		return read_list(r, &p, from, f, o);
 	case PP_FIELD_LIST:
 		return read_list(r, &p, from, f, o);
 	case PP_FIELD_RUNGS:
@@ -315,6 +319,8 @@ static int check_ends(struct reading *r, const struct place *p, const struct pp_
 
 	for (unsigned int i = 0; i < PP_RUNGS; i++) {
 		good &= pair->rung[i].end < 2;
+		for (unsigned int k = 0; k < pair->rung[i].n_evidence; k++)
+			good &= pair->rung[i].evidence[k].end < 2;
 		for (unsigned int k = 0; k < pair->rung[i].n_attempts; k++)
 			good &= pair->rung[i].attempts[k].end < 2;
 	}

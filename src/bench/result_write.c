@@ -115,6 +115,7 @@ static void write_field(struct pp_json *j, const struct pp_result_field *f, cons
 	case PP_FIELD_SAMPLES:
 		return write_samples(j, o);
 	case PP_FIELD_LIST:
+	case PP_FIELD_LIST_OR:
 		return write_list(j, f, MEMBER(const char *, o, f->at),
 				  MEMBER(unsigned int, o, f->count));
 	case PP_FIELD_TWO:

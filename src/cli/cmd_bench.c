@@ -25,6 +25,7 @@
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/simulation.h"
+#include "cli/trace_soft.h"
 #include "judge/policy.h"
 #include "judge/transfer.h"
 #include "rdma/location.h"
@@ -186,6 +187,8 @@ static int read_run(const struct pp_args *args, struct run *r)
 	return code;
 }
 
+static const struct pp_agent_options agents = {.registry = pp_trace_soft_ask};
+
 static struct pp_party_options party_of(const struct run *r)
 {
 	size_t n = pp_args_operands(r->args);
@@ -198,7 +201,7 @@ static struct pp_party_options party_of(const struct run *r)
 		.launch = is_launched(r) ? &r->launch : NULL,
 		.listen = r->listen,
 		.token = r->token,
-		.service = {.agent = pp_agent_serve, .record = pp_bench_record},
+		.service = {.agent = pp_agent_serve, .record = pp_bench_record, .arg = &agents},
 		.stopped = pp_interrupted,
 		.say = say,
 	};

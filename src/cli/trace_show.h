@@ -19,7 +19,7 @@ struct pp_tracing {
 	struct pp_prober *prober; /* owned; NULL: none, see no_prober */
 	struct pp_surface_report no_prober;
 	/* The last look. */
-	struct pp_trace_soft soft;
+	struct pp_trace_registry soft;
 	struct pp_trace look;
 	bool looked;
 	struct pp_trace_logs logs;

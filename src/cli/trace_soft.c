@@ -24,7 +24,7 @@ static size_t count(const json_t *processes)
 	return n < ROWS_MAX ? n : ROWS_MAX;
 }
 
-static void add(struct pp_trace_soft *s, const json_t *process, const json_t *device,
+static void add(struct pp_trace_registry *s, const json_t *process, const json_t *device,
 		const json_t *region)
 {
 	struct pp_trace_software *row = &s->item[s->n++];
@@ -41,7 +41,7 @@ static void add(struct pp_trace_soft *s, const json_t *process, const json_t *de
 	};
 }
 
-static void add_all(struct pp_trace_soft *s, const json_t *processes, size_t room)
+static void add_all(struct pp_trace_registry *s, const json_t *processes, size_t room)
 {
 	size_t i, k, m;
 	json_t *process, *device, *region;
@@ -52,9 +52,9 @@ static void add_all(struct pp_trace_soft *s, const json_t *processes, size_t roo
 					   region) if (s->n < room) add(s, process, device, region);
 }
 
-int pp_trace_soft_ask(struct pp_trace_soft *ret)
+int pp_trace_soft_ask(struct pp_trace_registry *ret)
 {
-	struct pp_trace_soft s = {.arena = PP_ARENA(LIMIT)};
+	struct pp_trace_registry s = {.arena = PP_ARENA(LIMIT)};
 	json_t *processes = json_array();
 	int r = processes ? 0 : -ENOMEM;
 	size_t room;
@@ -83,8 +83,8 @@ int pp_trace_soft_ask(struct pp_trace_soft *ret)
 	return 0;
 }
 
-void pp_trace_soft_done(struct pp_trace_soft *s)
+void pp_trace_soft_done(struct pp_trace_registry *s)
 {
 	pp_arena_done(&s->arena);
-	*s = (struct pp_trace_soft){0};
+	*s = (struct pp_trace_registry){0};
 }

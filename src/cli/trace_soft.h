@@ -5,19 +5,10 @@
 #ifndef PP_CLI_TRACE_SOFT_H
 #define PP_CLI_TRACE_SOFT_H
 
-#include "base/arena.h"
-#include "trace/table.h"
-
-struct pp_trace_soft {
-	struct pp_arena arena; /* owns all of it */
-	struct pp_trace_software *item;
-	size_t n;
-	unsigned int silent; /* processes that did not answer */
-	char why[96];	     /* of the last of them */
-};
+#include "trace/evidence.h"
 
 /* -ENOMEM. */
-int pp_trace_soft_ask(struct pp_trace_soft *ret);
-void pp_trace_soft_done(struct pp_trace_soft *s);
+int pp_trace_soft_ask(struct pp_trace_registry *ret);
+void pp_trace_soft_done(struct pp_trace_registry *s);
 
 #endif

@@ -117,20 +117,27 @@ static void open_prober(struct pp_source *s, struct pp_prober **ret, struct pp_s
 		       *err.text ? err.text : pp_errno_name(r));
 }
 
+static void report_registry(const struct pp_trace_registry *g, struct pp_surface_report *ret)
+{
+	ret->state = PP_SURFACE_READ;
+	if (g->silent)
+		pp_surface_cut(ret, "%u processes did not answer: %s", g->silent, g->why);
+}
+
 static int look(struct pp_source *s, const struct pp_evidence_options *o, struct pp_trace *ret)
 {
 	struct pp_surface_report no_prober = {.state = PP_SURFACE_UNASKED};
 	struct pp_prober *own = NULL;
 	struct pp_trace_options options = {
-		.only_software = o->software,
+		.only_software = o->registry != NULL,
 		.prober = o->prober,
-		.software = o->row,
-		.n_software = o->n_rows,
+		.software = o->registry ? o->registry->item : NULL,
+		.n_software = o->registry ? o->registry->n : 0,
 	};
 	struct pp_error err = {0};
 	int r;
 
-	if (o->probe && !o->prober && !o->software) {
+	if (o->probe && !o->prober && !o->registry) {
 		open_prober(s, &own, &no_prober);
 		options.prober = own;
 	}
@@ -139,11 +146,9 @@ static int look(struct pp_source *s, const struct pp_evidence_options *o, struct
 	if (own && pp_prober_close(own, &err) && !r)
 		pp_surface_set(&ret->table.surface[PP_SURFACE_SELF_PROBE], PP_SURFACE_CUT,
 			       "probes are left in the kernel: %.150s", err.text);
-	if (r || !o->software)
-		return r;
-	ret->table.surface[PP_SURFACE_SOFTWARE] =
-		o->registry ? *o->registry : (struct pp_surface_report){.state = PP_SURFACE_READ};
-	return 0;
+	if (!r && o->registry)
+		report_registry(o->registry, &ret->table.surface[PP_SURFACE_SOFTWARE]);
+	return r;
 }
 
 int pp_evidence_look(struct pp_source *s, const struct pp_evidence_options *options,
@@ -159,7 +164,8 @@ int pp_evidence_look(struct pp_source *s, const struct pp_evidence_options *opti
 	pp_source_set_deadline(s, end);
 	if (r)
 		return r;
-	r = pp_evidence_keep(&e.look.table, options->pid, n, options->software, &e.left_out);
+	r = pp_evidence_keep(&e.look.table, options->pid, n, options->registry != NULL,
+			     &e.left_out);
 	if (r) {
 		pp_trace_done(&e.look);
 		return r;

@@ -22,6 +22,18 @@
 
 enum { PP_EVIDENCE_PIDS = 1024, PP_EVIDENCE_REGIONS = 1024 };
 
+/* What processes on the software device say of their regions. */
+struct pp_trace_registry {
+	struct pp_arena arena; /* owns all of it */
+	struct pp_trace_software *item;
+	size_t n;
+	unsigned int silent; /* processes that did not answer */
+	char why[96];	     /* of the last of them */
+};
+
+/* Asks them. -ENOMEM. Given from above: this layer does not know the software device. */
+typedef int pp_trace_registry_ask(struct pp_trace_registry *ret);
+
 struct pp_evidence_options {
 	const pid_t *pid; /* in any order, as our PID namespace counts; borrowed */
 	size_t n_pids;	  /* more than PP_EVIDENCE_PIDS: the first of them */
@@ -29,10 +41,8 @@ struct pp_evidence_options {
 	bool probe;
 	struct pp_prober *prober; /* in place of them: one that runs; borrowed */
 	pp_ns deadline;		  /* for all questions together; 0 = 10 s */
-	bool software;		  /* they are on the software device: its registry alone */
-	const struct pp_trace_software *row; /* of that registry; borrowed as long as the result */
-	size_t n_rows;
-	const struct pp_surface_report *registry; /* how it was read; NULL: whole */
+	/* They are on the software device: its registry alone is asked. As long as the result. */
+	const struct pp_trace_registry *registry;
 };
 
 struct pp_evidence {

@@ -22,7 +22,16 @@ struct end {
 	pid_t pid;
 };
 
-static struct end start(void)
+static int one_region(struct pp_trace_registry *ret)
+{
+	*ret = (struct pp_trace_registry){.arena = PP_ARENA(1 << 20), .n = 1};
+	ret->item = pp_arena_array(&ret->arena, 1, sizeof(*ret->item));
+	ret->item[0] = (struct pp_trace_software){
+		.hca = "lo", .program = "a", .pid = 4711, .lkey = 9, .length = 64, .dmabuf = true};
+	return 0;
+}
+
+static struct end start_with(const struct pp_agent_options *options)
 {
 	struct pp_channel *both[2];
 	struct pp_error err;
@@ -36,11 +45,16 @@ static struct end start(void)
 		for (int fd = 3; fd < 256; fd++)
 			if (fd != pp_channel_fd(both[1]))
 				(void)close(fd);
-		_exit(pp_agent_serve(both[1], NULL));
+		_exit(pp_agent_serve(both[1], options));
 	}
 	pp_channel_free(both[1]);
 	e.channel = both[0];
 	return e;
+}
+
+static struct end start(void)
+{
+	return start_with(NULL);
 }
 
 /* Its exit status, when its channel has ended. */
@@ -114,6 +128,16 @@ static void a_stranger_is_refused(void **state)
 		{"{\"do\":\"run\",\"sudo\":true}", "not known"},
 		{"{\"do\":\"connect\",\"keys\":[]}", "keys"},
 		{"{\"do\":\"connect\"}", "nothing is open"},
+		{"{\"do\":\"trace\",\"software\":true,\"probes\":false}", "pids"},
+		{"{\"do\":\"trace\",\"software\":true,\"probes\":false,\"pids\":[]}", "pids"},
+		{"{\"do\":\"trace\",\"software\":true,\"probes\":false,\"pids\":[0]}",
+		 "'pids' is 0"},
+		{"{\"do\":\"trace\",\"software\":true,\"probes\":false,\"pids\":[\"1\"]}",
+		 "no whole number"},
+		{"{\"do\":\"trace\",\"software\":true,\"pids\":[1]}", "'probes' is missing"},
+		{"{\"do\":\"look\",\"pids\":[1]}", "not known"},
+		{"{\"do\":\"trace\",\"software\":true,\"probes\":false,\"pids\":[1]}",
+		 "nobody here asks"},
 		{"{\"do\":\"reset\"}", "no endpoint"},
 		{"{\"do\":\"restrict\"}", "nothing is registered"},
 		{"{\"do\":\"fill\",\"seed\":1}", "nothing is open"},
@@ -398,11 +422,39 @@ static void silence_is_given_up(void **state)
 	pp_channel_free(both[1]);
 }
 
+#define TRACE "{\"do\":\"trace\",\"software\":true,\"probes\":false,\"pids\":[4711,4712]}"
+
+/* A fresh agent looks; one that has something open does not. */
+static void it_looks_at_others(void **state)
+{
+	static const struct pp_agent_options options = {.registry = one_region};
+	struct end e = start_with(&options);
+	json_t *a = ask(&e, TRACE);
+	const json_t *list = json_object_get(a, "evidence"), *one = json_array_get(list, 0);
+
+	(void)state;
+	assert_true(good(a));
+	/* a region, its process, and a process of which there is none */
+	assert_int_equal(json_array_size(list), 3);
+	assert_int_equal(json_integer_value(json_object_get(one, "pid")), 4711);
+	assert_int_equal(json_integer_value(json_object_get(one, "lkey")), 9);
+	assert_true(json_is_true(json_object_get(one, "simulated")));
+	json_decref(a);
+	a = ask(&e, OPEN_TCP("1"));
+	assert_true(good(a));
+	/* by which others may look at this one */
+	assert_int_equal(json_integer_value(json_object_get(a, "pid")), e.pid);
+	json_decref(a);
+	refused(&e, TRACE, "something is open");
+	assert_int_equal(finish(&e), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stranger_is_refused),
 		cmocka_unit_test(a_second_open_is_refused),
+		cmocka_unit_test(it_looks_at_others),
 		cmocka_unit_test(tcp_carries_what_it_should),
 		cmocka_unit_test(too_few_messages_are_seen),
 		cmocka_unit_test(a_stranger_on_the_data_port_is_sent_away),

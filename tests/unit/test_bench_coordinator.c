@@ -28,6 +28,10 @@ enum scenario {
 	NONSENSE,
 	NOT_REFUSED,
 	CHANGES_BYTES,
+	TRACES,
+	TRACES_NOTHING_KNOWN,
+	TRACES_NONSENSE,
+	DIES_IN_TRACE,
 };
 
 static const char END[] = "{\"device\":\"soft0\",\"hca\":\"virtual/soft0\",\"port\":1,"
@@ -84,6 +88,7 @@ static bool answer_open(struct double_agent *d, const json_t *m, struct pp_buf *
 	d->end = (unsigned int)json_integer_value(json_object_get(m, "end"));
 	refuse = d->scenario == REFUSES_DMABUF && d->direct;
 	pp_buf_printf(out, OPENED, refuse ? 524 : 0);
+	pp_buf_printf(out, ",\"pid\":%d,\"lkeys\":[7]", getpid());
 	if (refuse)
 		pp_buf_str(out, ",\"error\":524,\"status\":0,\"call\":\"ibv_reg_dmabuf_mr\","
 				"\"text\":\"refused\"");
@@ -101,6 +106,73 @@ static void answer_check(const struct double_agent *d, const json_t *m, struct p
 	pp_buf_printf(out, "\"bytes\":1048576,\"wrong\":%d,\"first\":%d", wrong, wrong ? 4096 : 0);
 }
 
+/* A region under its key and one under another, and the process: of each that is asked for. */
+static void trace_one(long long pid, struct pp_buf *out)
+{
+	static const int lkeys[] = {7, 8};
+
+	for (size_t i = 0; i < 2; i++)
+		pp_buf_printf(
+			out,
+			"{\"about\":\"registration\",\"witness\":\"kernel\",\"scope\":\"mr\","
+			"\"registration\":\"dmabuf\",\"state\":\"proven\",\"gpu_memory\":true,"
+			"\"pid\":%lld,\"comm\":\"a\",\"lkey\":%d,\"length_bytes\":4096,"
+			"\"sightings\":[{\"surface\":\"bufinfo\",\"registration\":\"dmabuf\","
+			"\"sufficient\":true,\"raw\":\"00001000\"}],\"missing\":[\"keys\"],"
+			"\"why\":\"so\",\"simulated\":false},",
+			pid, lkeys[i]);
+	pp_buf_printf(
+		out,
+		"{\"about\":\"registration\",\"witness\":\"kernel\",\"scope\":\"process\","
+		"\"registration\":null,\"state\":\"unproven\",\"pid\":%lld,\"why\":\"of all\"},"
+		"{\"about\":\"capability\",\"scope\":\"mr\",\"pid\":%lld,\"state\":\"proven\"}",
+		pid, pid);
+}
+
+static void trace(const json_t *m, struct pp_buf *out)
+{
+	const json_t *pids = json_object_get(m, "pids");
+
+	pp_buf_str(out,
+		   "\"looked\":\"2026-11-30T08:00:00Z\",\"took_ns\":5,"
+		   "\"surfaces\":[{\"surface\":\"keys\",\"state\":\"refused\",\"why\":\"EPERM\","
+		   "\"how\":\"run as root\"}],\"evidence\":[");
+	for (size_t i = 0; i < json_array_size(pids); i++) {
+		pp_buf_str(out, i ? "," : "");
+		trace_one(json_integer_value(json_array_get(pids, i)), out);
+	}
+	/* of a process that nobody asked for */
+	pp_buf_str(out, ",{\"about\":\"registration\",\"scope\":\"mr\",\"pid\":1,"
+			"\"state\":\"proven\",\"registration\":\"host\"}]");
+}
+
+static void trace_nonsense(const json_t *m, struct pp_buf *out)
+{
+	long long pid = json_integer_value(json_array_get(json_object_get(m, "pids"), 0));
+
+	pp_buf_str(out, "\"looked\":7,\"took_ns\":-9,\"surfaces\":{},\"evidence\":[7,[],{},null");
+	for (int i = 0; i < 500; i++)
+		pp_buf_printf(out,
+			      ",{\"about\":\"registration\",\"scope\":\"mr\",\"pid\":%lld,"
+			      "\"registration\":\"\\u001b[2J\",\"state\":\"surely\",\"lkey\":-4,"
+			      "\"missing\":[\"x\",\"keys\",5],\"sightings\":[[],7,{\"raw\":9}]}",
+			      pid);
+	pp_buf_str(out, "]");
+}
+
+static bool answer_trace(const struct double_agent *d, const json_t *m, struct pp_buf *out)
+{
+	if (d->scenario == TRACES)
+		trace(m, out);
+	else if (d->scenario == TRACES_NONSENSE)
+		trace_nonsense(m, out);
+	else if (d->scenario == TRACES_NOTHING_KNOWN) /* an older one */
+		pp_buf_str(out, "\"error\":74,\"text\":\"no such command\"");
+	else
+		pp_buf_str(out, "\"did\":\"trace\"");
+	return d->scenario != TRACES_NOTHING_KNOWN;
+}
+
 /* Members of the answer; false: it is a refusal. */
 static bool answer(struct double_agent *d, const json_t *m, struct pp_buf *out)
 {
@@ -114,6 +186,8 @@ static bool answer(struct double_agent *d, const json_t *m, struct pp_buf *out)
 		pp_buf_str(out, d->scenario == NONSENSE ? NONSENSE_RAN : RAN);
 	else if (!strcmp(what, "check"))
 		answer_check(d, m, out);
+	else if (!strcmp(what, "trace"))
+		return answer_trace(d, m, out);
 	else if (!strcmp(what, "restrict"))
 		pp_buf_printf(out, OPENED, 0);
 	else if (!strcmp(what, "negative"))
@@ -136,6 +210,8 @@ static int serve(struct pp_channel *c, const void *arg)
 
 	while (!pp_channel_receive(c, INT64_MAX, NULL, &m, &err)) {
 		if (d.scenario == DIES_IN_RUN && d.direct && !strcmp(word(m, "do"), "run"))
+			_exit(0);
+		if (d.scenario == DIES_IN_TRACE && !strcmp(word(m, "do"), "trace"))
 			_exit(0);
 		if (d.scenario == NO_LOOK && !strcmp(word(m, "do"), "look"))
 			_exit(0);
@@ -370,6 +446,115 @@ static void refusals(void **state)
 	}
 }
 
+static const struct pp_bench_evidence *at_end(const struct pp_bench_rung *r, unsigned int end,
+					      unsigned int *ret_n)
+{
+	static const struct pp_bench_evidence none;
+	const struct pp_bench_evidence *first = &none;
+
+	*ret_n = 0;
+	for (unsigned int i = r->n_evidence; i--;) {
+		if (r->evidence[i].end != end)
+			continue;
+		first = &r->evidence[i];
+		++*ret_n;
+	}
+	if (!*ret_n)
+		fail_msg("no record of end %u", end);
+	return first;
+}
+
+/* What a look says of each rung's processes stands beside them, of each end its own. */
+static void a_look_is_taken(void **state)
+{
+	struct pp_bench *b = ran(TRACES, false);
+	int64_t pid[2][2] = {{0}};
+	unsigned int n;
+
+	(void)state;
+	assert_true(b->whole);
+	for (unsigned int k = 0; k < 2; k++) {
+		const struct pp_bench_rung *r =
+			&b->pairs[0].rung[k ? PP_RUNG_DMABUF : PP_RUNG_HOST];
+
+		assert_int_equal(r->n_evidence, 6);
+		for (unsigned int end = 0; end < 2; end++) {
+			const struct pp_bench_evidence *e = at_end(r, end, &n);
+
+			assert_int_equal(n, 3);
+			pid[k][end] = e->pid;
+			assert_int_equal(e->about, PP_REGISTRATION);
+			/* the nodes are the software device's: their kernel has no word in it */
+			assert_int_equal(e->witness, PP_BY_LIBRARY);
+			assert_true(e->simulated);
+			assert_string_equal(e->registration, "dmabuf");
+			assert_int_equal(e->lkey, 7);
+			assert_false(e->other);
+			assert_int_equal(e->of_regions, 1);
+			assert_int_equal(e->length, 4096);
+			assert_int_equal(e->n_sightings, 1);
+			assert_string_equal(e->sightings[0].surface, "bufinfo");
+			assert_int_equal(e->n_missing, 1);
+			assert_string_equal(e->missing[0].surface, "keys");
+			assert_string_equal(e->missing[0].how, "run as root");
+			assert_true(e[1].other);
+			assert_int_equal(e[2].scope, PP_OF_PROCESS);
+			assert_null(e[2].registration);
+		}
+	}
+	/* four agents, four processes */
+	assert_true(pid[0][0] != pid[0][1] && pid[0][0] != pid[1][0] && pid[0][0] != pid[1][1] &&
+		    pid[0][1] != pid[1][0] && pid[0][1] != pid[1][1] && pid[1][0] != pid[1][1]);
+	pp_bench_free(b);
+}
+
+/* A look that comes to nothing says so of each process, and costs the run nothing. */
+static void a_look_that_fails(void **state)
+{
+	static const struct {
+		enum scenario scenario;
+		const char *why;
+	} cases[] = {{SOUND, "the look says nothing of this process"},
+		     {TRACES_NOTHING_KNOWN, "not looked at: no such command"},
+		     {DIES_IN_TRACE, "not looked at: "}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct pp_bench *b = ran(cases[i].scenario, false);
+		const struct pp_bench_rung *r = &b->pairs[0].rung[PP_RUNG_DMABUF];
+
+		assert_true(b->whole);
+		assert_int_equal(cell(b, PP_RUNG_DMABUF, PP_LATENCY)->n_samples, REPEATS);
+		assert_int_equal(r->n_evidence, 2);
+		for (unsigned int k = 0; k < 2; k++) {
+			assert_int_equal(r->evidence[k].end, k);
+			assert_int_equal(r->evidence[k].state, PP_UNPROVEN);
+			assert_null(r->evidence[k].registration);
+			assert_non_null(strstr(r->evidence[k].why, cases[i].why));
+		}
+		pp_bench_free(b);
+	}
+}
+
+static void a_look_full_of_nonsense(void **state)
+{
+	struct pp_bench *b = ran(TRACES_NONSENSE, false);
+	const struct pp_bench_rung *r = &b->pairs[0].rung[PP_RUNG_HOST];
+	unsigned int n;
+	const struct pp_bench_evidence *e = at_end(r, 0, &n);
+
+	(void)state;
+	assert_true(b->whole);
+	assert_true(n >= 1 && n < 100);
+	assert_int_equal(e->state, PP_UNPROVEN);
+	assert_int_equal(e->lkey, -1);
+	assert_int_equal(e->looked, 0);
+	assert_null(strchr(e->registration, '\033'));
+	assert_int_equal(e->n_missing, 1);
+	assert_null(e->missing[0].state);
+	pp_bench_free(b);
+}
+
 static unsigned int asks;
 
 static bool after_a_while(void)
@@ -418,6 +603,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sound_run),
 		cmocka_unit_test(nothing_to_begin_with),
+		cmocka_unit_test(a_look_is_taken),
+		cmocka_unit_test(a_look_that_fails),
+		cmocka_unit_test(a_look_full_of_nonsense),
 		cmocka_unit_test(a_way_that_is_refused),
 		cmocka_unit_test(wrong_bytes_are_written_down),
 		cmocka_unit_test(the_late_node_is_named),

@@ -80,6 +80,39 @@ static void fill(struct pp_bench *b)
 	r->negatives = pp_arena_array(b->arena, 1, sizeof(*r->negatives));
 	r->n_negatives = 1;
 	r->negatives[0] = (struct pp_bench_negative){"wrong rkey", true, false, "success"};
+	r->evidence = pp_arena_array(b->arena, 1, sizeof(*r->evidence));
+	r->n_evidence = 1;
+	r->evidence[0] = (struct pp_bench_evidence){.end = 1,
+						    .about = PP_REGISTRATION,
+						    .witness = PP_BY_LIBRARY,
+						    .scope = PP_OF_PROCESS,
+						    .registration = "peermem",
+						    .state = PP_REFUTED,
+						    .gpu_memory = true,
+						    .other = true,
+						    .of_regions = 3,
+						    .pid = 4711,
+						    .comm = "a\nb",
+						    .hca = "mlx5_0",
+						    .bdf = "0000:3b:00.0",
+						    .mrn = 17,
+						    .lkey = 0xffffffff,
+						    .length = 1 << 20,
+						    .exporter = "nvidia",
+						    .importer = "0000:3b:00.1",
+						    .inode = 900,
+						    .why = "so it is",
+						    .simulated = true,
+						    .looked = 1796000001 * PP_SECOND,
+						    .took_ns = 12345};
+	r->evidence[0].sightings = pp_arena_array(b->arena, 1, sizeof(struct pp_bench_sighting));
+	r->evidence[0].n_sightings = 1;
+	r->evidence[0].sightings[0] =
+		(struct pp_bench_sighting){"bufinfo", "dmabuf", "00001000 nvidia", true};
+	r->evidence[0].missing = pp_arena_array(b->arena, 1, sizeof(struct pp_bench_missing));
+	r->evidence[0].n_missing = 1;
+	r->evidence[0].missing[0] =
+		(struct pp_bench_missing){"self-probe", "refused", "EPERM", "run as root"};
 	c->state = PP_BENCH_VOID;
 	c->why = "GPU throttled";
 	c->error = 5;

@@ -169,13 +169,13 @@ static void test_software(void **state)
 /* On the software device nothing of the kernel is asked: a bare tree would be read otherwise. */
 static void test_look(void **state)
 {
-	static const struct pp_trace_software row = {
+	static struct pp_trace_software row = {
 		.hca = "lo", .program = "a", .pid = 42, .lkey = 5, .length = MIB};
+	const struct pp_trace_registry registry = {.item = &row, .n = 1};
 	const struct pp_evidence_options o = {.pid = (const pid_t[]){42},
 					      .n_pids = 1,
-					      .software = true,
-					      .row = &row,
-					      .n_rows = 1};
+
+					      .registry = &registry};
 	struct pp_evidence e;
 	struct pp_source *s;
 	struct pp_record *r;
