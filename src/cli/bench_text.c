@@ -225,7 +225,7 @@ static void more(struct pp_out *o, const char *what, const char *text)
 		return;
 	pp_out_cell(o, " ");
 	pp_out_cell(o, " ");
-	pp_out_cellf(o, "%s: %s", what, text);
+	pp_out_cellf(o, "%s%s%s", what ? what : "", what ? ": " : "", text);
 }
 
 /* Rungs that were not run say so in one line, not in six. */
@@ -251,6 +251,8 @@ static void verdict_rows(struct pp_out *o, const struct pp_bench *b, const struc
 			pp_out_cellf(o, "%s: %s", b->pairs[row->pair].name, row->sentence);
 		else
 			pp_out_cell(o, row->sentence);
+		if (!whole)
+			more(o, NULL, row->seen);
 		if (whole)
 			more(o, "next", row->next);
 		else if (row->verdict != PP_UNKNOWN || !row->exercised)

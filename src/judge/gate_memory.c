@@ -44,6 +44,17 @@ static const struct pp_transfer_row *worst_of(const struct pp_transfer *t)
 	return worst;
 }
 
+static const char *registration(const struct pp_transfer *t, struct pp_arena *arena)
+{
+	const struct pp_transfer_row *row = worst_of(t);
+
+	if (!row || !row->registered)
+		return "";
+	return pp_arena_printf(arena, "; registered by %s: %s by %s", row->mechanism,
+			       row->claim == PP_UNPROVEN ? "told" : pp_claim_name(row->claim),
+			       row->claim == PP_UNPROVEN ? "our own measurement" : row->witness);
+}
+
 static const char *evidence(const struct pp_transfer *t, struct pp_arena *arena)
 {
 	uint64_t checked = 0, wrong = 0;
@@ -61,12 +72,12 @@ static const char *evidence(const struct pp_transfer *t, struct pp_arena *arena)
 	if (!isnan(t->direct_staged))
 		ratio = pp_arena_printf(arena, "%s; direct/staged %.2f", ratio, t->direct_staged);
 	return pp_arena_printf(
-		arena, "%s%s%u pair%s, %u measurements; %" PRIu64 " of %" PRIu64 " bytes wrong%s",
+		arena, "%s%s%u pair%s, %u measurements; %" PRIu64 " of %" PRIu64 " bytes wrong%s%s",
 		t->simulated  ? "simulated"
 		: t->software ? t->software
 			      : "",
 		t->simulated || t->software ? ": " : "", pairs, pairs == 1 ? "" : "s", t->n_figures,
-		wrong, checked, ratio);
+		wrong, checked, ratio, registration(t, arena));
 }
 
 static const char *raise(const struct pp_transfer *t, struct pp_arena *arena)

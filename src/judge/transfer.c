@@ -141,6 +141,11 @@ static void rung_row(struct pp_transfer_case *c, enum pp_rung rung)
 	row->counter = m->counter;
 	row->cause = m->cause;
 	row->next = m->next;
+	row->mechanism = m->mechanism;
+	row->registered = m->registered;
+	row->claim = m->claim;
+	row->witness = m->witness;
+	row->seen = m->seen;
 	row->exercised = c->simulated && m->whole && m->moved;
 	/* nothing that is no hardware passes */
 	if (c->simulated && row->verdict == PP_PASS)
@@ -218,6 +223,7 @@ static int judge_pair(struct pp_transfer_case *c, unsigned int *figures)
 		bool judged = rung == PP_RUNG_HOST || pp_rung_is_direct(rung);
 
 		pp_transfer_rung(c, rung);
+		pp_transfer_registration(c, rung);
 		if (!judged || (rung != PP_RUNG_HOST && c->rung[PP_RUNG_HOST].fabric))
 			continue;
 		pp_transfer_margins(c, rung);

@@ -8,6 +8,10 @@
  *   both bad alike              fail or degraded, and not the registration
  *   GPU well below host         degraded, the hop named (the narrowest that fits the figure)
  *   throttled GPU               void: unknown
+ *   another registration than   fail where the kernel proves host memory, degraded where it proves
+ *   was asked for               another way of GPU memory. It never makes a verdict better: that a
+ *                               way is what its name says is proven by the kernel's records alone,
+ *                               and our own word for it is a measurement
  *   nothing that is no hardware passes; a simulated run is `simulation: passed | failed`, one on
  *   software in the kernel (rxe) `unknown`
  */
@@ -51,6 +55,13 @@ struct pp_transfer_row { /* of one pair and rung, or of one pair (rung PP_RUNGS)
 	const char *counter;  /* of loss, that grew; NULL */
 	const char *cause;    /* id of a known problem; NULL */
 	const char *next;     /* one command; NULL for pass */
+	/* DESIGN's words, of a pair that of its best way; "n/a" for what is no way of GPU memory.
+	 */
+	const char *mechanism;
+	bool registered;     /* so that the next say something */
+	enum pp_claim claim; /* that the memory is registered as the way is called */
+	const char *witness; /* of that claim: "kernel", else "measurement": our own; "library" */
+	const char *seen;    /* "kernel, at both ends: dmabuf (bufinfo; nv_dmabuf)"; NULL */
 };
 
 struct pp_transfer {

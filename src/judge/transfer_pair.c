@@ -66,10 +66,13 @@ static const char *pair_pass(struct pp_transfer_case *c, const struct pair_judge
 
 	return pp_arena_printf(c->arena,
 			       "GPU memory moves over RDMA without host memory, by %s%s, at "
-			       "%.2f of host memory's bandwidth%s",
+			       "%.2f of host memory's bandwidth%s; %s",
 			       pp_rung_name(j->best),
 			       j->refused ? " (another way was refused)" : "", f ? f->host : NAN,
-			       cheaper);
+			       cheaper,
+			       c->rung[j->best].claim == PP_PROVEN
+				       ? "the kernel shows it registered so"
+				       : "that it is registered so is our own measurement");
 }
 
 static const char *pair_sentence(struct pp_transfer_case *c, const struct pair_judgement *j)
@@ -96,6 +99,14 @@ void pp_transfer_pair(struct pp_transfer_case *c, struct pp_transfer_row *row)
 	row->hop = m ? m->hop : NULL;
 	row->counter = m ? m->counter : NULL;
 	row->cause = m ? m->cause : NULL;
+	row->mechanism = "undetermined";
+	if (j.best < PP_RUNGS) {
+		row->mechanism = c->rung[j.best].mechanism;
+		row->registered = c->rung[j.best].registered;
+		row->claim = c->rung[j.best].claim;
+		row->witness = c->rung[j.best].witness;
+		row->seen = c->rung[j.best].seen;
+	}
 	if (!c->simulated)
 		return;
 	/* refused ways do not end it as long as another was exercised */

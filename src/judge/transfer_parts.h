@@ -2,8 +2,9 @@
 /*
  * Inside of the verdict on a transfer: what its files share. transfer.c makes rows and judges the
  * run, transfer_pair.c a pair, transfer_rung.c one rung, transfer_margin.c its speed,
- * transfer_loss.c its counters; transfer_figure.c has the statistics, transfer_hop.c names what
- * limits, transfer_cause.c asks the known problems.
+ * transfer_loss.c its counters, transfer_registration.c what the kernel says of its memory;
+ * transfer_figure.c has the statistics, transfer_hop.c names what limits, transfer_cause.c asks the
+ * known problems.
  */
 #ifndef PP_JUDGE_TRANSFER_PARTS_H
 #define PP_JUDGE_TRANSFER_PARTS_H
@@ -25,6 +26,10 @@ struct pp_remarks {
 	const char *sentence, *hop, *counter, *cause, *next;
 	const char *also[PP_TRANSFER_ALSO];
 	unsigned int n_also;
+	/* of the row */
+	const char *mechanism, *witness, *seen;
+	bool registered;
+	enum pp_claim claim;
 };
 
 struct pp_transfer_case {
@@ -69,6 +74,7 @@ const struct pp_figure *pp_figure_of(const struct pp_transfer_case *c,
 				     const struct pp_bench_cell *cell);
 
 void pp_transfer_rung(struct pp_transfer_case *c, enum pp_rung rung);
+void pp_transfer_registration(struct pp_transfer_case *c, enum pp_rung rung);
 void pp_transfer_margins(struct pp_transfer_case *c, enum pp_rung rung);
 /* The pair's own row, after all of its rungs. */
 void pp_transfer_pair(struct pp_transfer_case *c, struct pp_transfer_row *row);

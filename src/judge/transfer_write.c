@@ -40,6 +40,10 @@ static void write_row(struct pp_json *j, const struct pp_transfer_row *row)
 	pp_json_str(j, "counter", row->counter);
 	pp_json_str(j, "cause", row->cause);
 	pp_json_str(j, "next", row->next);
+	pp_json_str(j, "mechanism", row->mechanism);
+	pp_json_str(j, "registration_state", row->registered ? pp_claim_name(row->claim) : NULL);
+	pp_json_str(j, "registration_witness", row->witness);
+	pp_json_str(j, "registration_seen", row->seen);
 	pp_json_end_object(j);
 }
 
