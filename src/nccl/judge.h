@@ -51,7 +51,8 @@ struct pp_nccl_why {
 
 struct pp_nccl_ends { /* ends of connections between hosts, by what carries them */
 	uint32_t gdr, staged, socket, nvlink;
-	uint32_t within; /* connections inside a host, of any kind */
+	uint32_t gdr_sends, staged_sends; /* of these: at the sending side */
+	uint32_t within;		  /* connections inside a host, of any kind */
 	uint32_t unpaired, ambiguous, unknown_hosts;
 	uint32_t ll;	      /* of gdr: owned by a process limited to the protocol LL */
 	uint32_t unknown_net; /* of gdr: of networks that may run over something else than RDMA */

@@ -84,6 +84,7 @@ static void note_direct(struct pp_nccl_case *c, const struct pp_nccl_end *e, str
 	struct owned *o = &w->owned[e->key.process];
 
 	count(&n->gdr, &n->gdr_at, e->place);
+	n->gdr_sends += e->key.direction == PP_NCCL_SEND;
 	n->ll += p->ll_only;
 	if (medium_of(c, e) == EITHER)
 		count(&n->unknown_net, &n->unknown_net_at, e->place);
@@ -91,6 +92,12 @@ static void note_direct(struct pp_nccl_case *c, const struct pp_nccl_end *e, str
 	o->pxn |= e->key.proxy >= 0;
 	o->device = e->key.device;
 	o->n++;
+}
+
+static void note_staged(struct pp_nccl_ends *n, const struct pp_nccl_end *e)
+{
+	count(&n->staged, &n->staged_at, e->place);
+	n->staged_sends += e->key.direction == PP_NCCL_SEND;
 }
 
 static void classify(struct pp_nccl_case *c, const struct pp_nccl_end *e, struct work *w)
@@ -106,7 +113,7 @@ static void classify(struct pp_nccl_case *c, const struct pp_nccl_end *e, struct
 	else if (e->key.gdr)
 		note_direct(c, e, w);
 	else
-		count(&n->staged, &n->staged_at, e->place);
+		note_staged(n, e);
 	n->ambiguous += e->ambiguous;
 }
 

@@ -11,7 +11,10 @@
 #ifndef PP_NCCL_RUN_H
 #define PP_NCCL_RUN_H
 
+#include <jansson.h>
+
 #include "base/clock.h"
+#include "base/error.h"
 #include "nccl/judge.h"
 #include "nccl/observation.h"
 #include "trace/traffic.h"
@@ -35,6 +38,8 @@ enum pp_nccl_arm {
 const char *pp_nccl_arm_name(enum pp_nccl_arm a);
 /* -EINVAL */
 int pp_nccl_arm_parse(const char *text, enum pp_nccl_arm *ret);
+/* "the user's environment", "GDR off by level (A)", ... for a person. */
+const char *pp_nccl_arm_title(enum pp_nccl_arm a);
 
 enum pp_nccl_origin {
 	PP_NCCL_FROM_USER,    /* the environment that we were started with */
@@ -42,6 +47,9 @@ enum pp_nccl_origin {
 	PP_NCCL_FROM_LOGGING, /* added so that the needed lines exist */
 	PP_NCCL_FROM_ARM,     /* what makes this arm */
 };
+
+/* Is it there for the hca to use: a peer-memory client, while the job ran. */
+enum pp_nccl_presence { PP_NCCL_PRESENCE_UNKNOWN, PP_NCCL_ABSENT, PP_NCCL_PRESENT };
 
 struct pp_nccl_run_setting {
 	char name[64];
@@ -65,15 +73,18 @@ struct pp_nccl_run_node {
 	uint32_t ranks; /* processes of the command that loaded NCCL; 0 not known */
 	int status;	/* as waitpid(2), of the first that did not end well; else 0 */
 	bool timed_out, interrupted;
-	char died[200];		   /* what a person should know of its end; "" */
-	double cpu_seconds;	   /* user and system, of all processes of the command */
+	char died[200];	    /* what a person should know of its end; "" */
+	double cpu_seconds; /* user and system, of all processes of the command; 0 not known */
 	struct pp_traffic traffic; /* over the run; known parts only */
 	char expected_hca[64];	   /* the rail's, where one is known; "" */
 	unsigned int expected_port;
 	struct pp_nccl_run_registered library; /* by the observer */
 	struct pp_nccl_run_registered kernel;  /* by trace, looked at while it ran */
 	bool peermem_known, peermem_moved; /* its counters, or its reference count, in the run */
-	struct pp_observed observed;	   /* sums over its processes */
+	enum pp_nccl_presence peermem;
+	char mapped[256];	     /* the libnccl that its processes had mapped; "" not known */
+	uint32_t n_mapped;	     /* different ones mapped by its processes; 0 not known */
+	struct pp_observed observed; /* sums over its processes */
 	bool was_observed;
 	uint64_t log_bytes, log_dropped;
 	bool simulated; /* any of it */
@@ -84,14 +95,18 @@ struct pp_nccl_run_speed {
 	bool known;
 	char collective[32];
 	uint64_t large_bytes, small_bytes;
-	double large_busbw_gbps;   /* GB/s (10^9 bytes) of the largest size, out of place */
-	double small_us;	   /* time of the smallest size */
+	double large_busbw_gbps; /* GB/s (10^9 bytes) of the largest size, out of place */
+	double small_us;	 /* time of the smallest size */
+	/* bytes of the size column, summed over calls: all rows, in and out of place, iterations;
+	 * warm-up may lack. 0 not known. What the hcas must at least have carried follows from it
+	 */
+	uint64_t payload_bytes;
 	uint64_t wrong, unchecked; /* rows */
 };
 
 struct pp_nccl_run {
 	enum pp_nccl_arm arm;
-	pp_ns started, took; /* wall clock; */
+	pp_ns started, took; /* wall clock; 0 not known */
 	char command[1024];
 	char library[256], library_version[32]; /* that the processes had mapped; "" not known */
 	struct pp_nccl_run_setting setting[PP_NCCL_RUN_SETTINGS];
@@ -107,6 +122,28 @@ struct pp_nccl_run {
 	bool simulated;
 };
 
+/* -ENOMEM; of nodes there is room for @nodes (may be 0), n_nodes is that. */
+int pp_nccl_run_new(enum pp_nccl_arm arm, uint32_t nodes, struct pp_nccl_run **ret);
 void pp_nccl_run_done(struct pp_nccl_run *r);
+struct pp_nccl_run *pp_nccl_run_free(struct pp_nccl_run *r); /* returns NULL */
+
+/*
+ * An object of member "runs" of "peerpath.nccl_run/1"; all of the run but the places of lines in
+ * logs, which mean nothing without them. Numbers saturate where readers of JSON end.
+ */
+void pp_nccl_run_write(struct pp_json *j, const char *key, const struct pp_nccl_run *r);
+/*
+ * -EBADMSG, -ENOMEM, and one line in @err. Texts are cut to their room and cleaned; what an older
+ * peerpath did not write is unknown. pp_nccl_run_free() frees.
+ */
+int pp_nccl_run_read(const json_t *object, struct pp_nccl_run **ret, struct pp_error *err);
+
+/* The runs of one document, by arm; NULL: has none of it. */
+struct pp_nccl_runs {
+	struct pp_nccl_run *arm[PP_NCCL_ARMS]; /* owned */
+};
+/* As pp_nccl_run_read(); -ENOTSUP: of a schema that this version does not know. */
+int pp_nccl_runs_read(const char *text, size_t len, struct pp_nccl_runs *ret, struct pp_error *err);
+void pp_nccl_runs_done(struct pp_nccl_runs *r);
 
 #endif
