@@ -221,6 +221,12 @@ struct pp_bench *pp_bench_free(struct pp_bench *b); /* returns NULL */
 /* The members of the document; the caller opens it and writes schema and verdict. */
 void pp_bench_write(struct pp_json *j, const struct pp_bench *b);
 /*
+ * Of one node all that was seen of its memory: "peerpath.evidence/1", each record with "pair" and
+ * "rung" besides. How many there are.
+ */
+unsigned int pp_bench_write_evidence(struct pp_json *j, const struct pp_bench *b,
+				     unsigned int node);
+/*
  * A document of this or an older peerpath back; it may be a stranger's. -EBADMSG: @err says which
  * member. What may be unknown may be absent, and is unknown then.
  */

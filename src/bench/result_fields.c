@@ -207,7 +207,7 @@ static const struct pp_result_field evidence_fields[] = {
 	PLAIN(pp_bench_evidence, "looked", TIME_OR, looked),
 	PLAIN(pp_bench_evidence, "took_ns", I64_OR, took_ns),
 };
-static const struct pp_field_table evidence_table = TABLE(evidence_fields, pp_bench_evidence);
+const struct pp_field_table pp_result_evidence = TABLE(evidence_fields, pp_bench_evidence);
 
 static const struct pp_result_field rung_fields[] = {
 	WORD(pp_bench_rung, "rung", rung, rungs),
@@ -224,7 +224,7 @@ static const struct pp_result_field rung_fields[] = {
 	PLAIN(pp_bench_rung, "simulated", BOOL, simulated),
 	LIST(pp_bench_rung, "attempts", LIST, attempts, &attempt_table, ATTEMPTS_MAX),
 	LIST(pp_bench_rung, "negatives", LIST, negatives, &negative_table, NEGATIVES_MAX),
-	LIST(pp_bench_rung, "evidence", LIST_OR, evidence, &evidence_table, EVIDENCE_MAX),
+	LIST(pp_bench_rung, "evidence", LIST_OR, evidence, &pp_result_evidence, EVIDENCE_MAX),
 };
 static const struct pp_field_table rung_table = TABLE(rung_fields, pp_bench_rung);
 

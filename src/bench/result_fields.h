@@ -57,7 +57,8 @@ struct pp_field_table {
 	size_t size; /* of the object */
 };
 
-extern const struct pp_field_table pp_result_table; /* of struct pp_bench */
+extern const struct pp_field_table pp_result_table;    /* of struct pp_bench */
+extern const struct pp_field_table pp_result_evidence; /* of struct pp_bench_evidence */
 
 /* "samples_us" or "samples_mb_per_s". */
 const char *pp_result_samples_key(const struct pp_bench_cell *cell);

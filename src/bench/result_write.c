@@ -145,3 +145,38 @@ void pp_bench_write(struct pp_json *j, const struct pp_bench *b)
 	for (unsigned int i = 0; i < pp_result_table.n; i++)
 		write_field(j, &pp_result_table.field[i], b);
 }
+
+static void write_record(struct pp_json *j, const struct pp_bench_pair *p, unsigned int rung,
+			 const struct pp_bench_evidence *e)
+{
+	pp_json_object(j, NULL);
+	pp_json_str(j, "pair", p->name);
+	pp_json_str(j, "rung", pp_rung_name((enum pp_rung)rung));
+	for (unsigned int i = 0; i < pp_result_evidence.n; i++)
+		write_field(j, &pp_result_evidence.field[i], e);
+	pp_json_end_object(j);
+}
+
+unsigned int pp_bench_write_evidence(struct pp_json *j, const struct pp_bench *b, unsigned int node)
+{
+	unsigned int n = 0;
+
+	pp_json_object(j, NULL);
+	pp_json_str(j, "schema", "peerpath.evidence/1");
+	pp_json_str(j, "node", b->nodes[node].id);
+	pp_json_array(j, "evidence");
+	for (unsigned int i = 0; i < b->n_pairs; i++) {
+		const struct pp_bench_pair *p = &b->pairs[i];
+
+		for (unsigned int r = 0; r < PP_RUNGS; r++)
+			for (unsigned int k = 0; k < p->rung[r].n_evidence; k++) {
+				if (p->end[p->rung[r].evidence[k].end].node != node)
+					continue;
+				write_record(j, p, r, &p->rung[r].evidence[k]);
+				n++;
+			}
+	}
+	pp_json_end_array(j);
+	pp_json_end_object(j);
+	return n;
+}

@@ -23,8 +23,8 @@
 enum { DOCUMENT_MOST = 64 << 20, WORDS = 64, ARENA_MOST = 1 << 20 };
 
 /* Options that prove has in common with bench, and hands on. */
-static const char *const handed[] = {"token-file", "port",     "device",  "gpu",   "busy-ok",
-				     "size",	   "duration", "repeats", "policy"};
+static const char *const handed[] = {"token-file", "port",     "device",  "gpu",    "busy-ok",
+				     "size",	   "duration", "repeats", "policy", "no-probes"};
 
 /* The descriptor that takes the reason. */
 static const char WHY[] = "PEERPATH_BENCH_WHY";

@@ -50,6 +50,7 @@ const struct pp_option pp_bench_options_table[] = {
 	{"negative", 0, NULL, "also: are wrong keys, ranges and rights refused?", NULL},
 	{"second-witness", 0, NULL, "also: what perftest measures, where it is installed", NULL},
 	{"busy-ok", 0, NULL, "though others use the hca or the GPU (recorded)", NULL},
+	{"no-probes", 0, NULL, "look at registrations without a probe in the kernel", NULL},
 	{"keep", 0, "DIR", "each node's bundle into DIR", NULL},
 	{"html", 0, "FILE", "a page with plots; - is standard output", NULL},
 	{"force", 0, NULL, "replace an existing file", NULL},
@@ -244,6 +245,7 @@ static int read_rest(const struct pp_args *args, struct pp_bench_options *o)
 	o->second_witness = pp_args_has(args, "second-witness");
 	o->busy_ok = pp_args_has(args, "busy-ok");
 	o->simulate = pp_args_has(args, "simulate");
+	o->no_probes = pp_args_has(args, "no-probes");
 	o->cm = pp_args_has(args, "rdma-cm");
 	return 0;
 }

@@ -258,9 +258,9 @@ static int check_through(const struct prove *v, const struct pp_args *args)
 /* Options that go with gate 2 alone would say nothing without it. */
 static int check_memory_options(const struct prove *v, const struct pp_args *args)
 {
-	static const char *const with_others[] = {"token-file", "port",	   "device",
-						  "gpu",	"size",	   "duration",
-						  "repeats",	"busy-ok", "after-reboot"};
+	static const char *const with_others[] = {"token-file",	  "port",     "device",	 "gpu",
+						  "size",	  "duration", "repeats", "busy-ok",
+						  "after-reboot", "no-probes"};
 	static const char *const live[] = {"root", "replay"};
 
 	for (size_t i = 0; !v->moves && i < PP_ARRAY_LEN(with_others); i++)

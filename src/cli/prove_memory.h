@@ -12,8 +12,8 @@
 #include "judge/repeat.h"
 #include "judge/transfer.h"
 
-/* result.json, bench.json, nodes.errors, and a capture of each node */
-enum { PP_PROVE_NODES = 1024, PP_PROVE_FILES = 3 + PP_PROVE_NODES };
+/* result.json, bench.json, nodes.errors, and of each node a capture and evidence of its memory */
+enum { PP_PROVE_NODES = 1024, PP_PROVE_FILES = 3 + 2 * PP_PROVE_NODES };
 
 /* A node whose capture the bundle should hold and does not; in the arena. */
 struct pp_prove_lost {
@@ -29,7 +29,7 @@ struct pp_prove_memory {
 	/* For the bundle; the first place is the caller's, for result.json. */
 	struct pp_bundle_file file[PP_PROVE_FILES];
 	size_t n_files;
-	struct pp_prove_lost lost[PP_PROVE_NODES];
+	struct pp_prove_lost lost[2 * PP_PROVE_NODES];
 	size_t n_lost;
 	struct pp_arena arena, captures;
 };

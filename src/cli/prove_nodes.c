@@ -12,7 +12,7 @@
 #include "base/banned.h"
 
 /* Why it could not be had is a line. */
-enum { CAPTURE_MOST = 32 << 20, WHY_MOST = 4096 };
+enum { CAPTURE_MOST = 32 << 20, WHY_MOST = 4096, EVIDENCE_MOST = 8 << 20 };
 
 static void lose(struct pp_prove_memory *m, const char *node, const char *why)
 {
@@ -80,6 +80,27 @@ static void take_one(struct pp_prove_memory *m, const char *node)
 	}
 }
 
+/* What was seen of its memory while gate 2 moved it; of a run that nobody looked at nothing. */
+static void take_evidence(struct pp_prove_memory *m, unsigned int i)
+{
+	const struct pp_bench *b = m->child.bench;
+	const char *node = b->nodes[i].id, *text;
+	PP_AUTO_BUF struct pp_buf out = PP_BUF(EVIDENCE_MOST);
+	struct pp_json j = PP_JSON(&out, true);
+
+	/* what is no name of a file was told of the capture */
+	if (!node || strchr(node, '/') || node[0] == '.' || !pp_bench_write_evidence(&j, b, i))
+		return;
+	pp_buf_char(&out, '\n');
+	text = pp_arena_strn(&m->arena, pp_buf_text(&out), out.len);
+	if (out.failed || m->arena.failed) {
+		lose(m, node, "no room for the evidence of its memory");
+		return;
+	}
+	m->file[m->n_files++] = (struct pp_bundle_file){
+		pp_arena_printf(&m->arena, "nodes/%s/evidence.json", node), text, out.len};
+}
+
 /* "NODE\tWHY" lines, as raw.errors has them. */
 static void add_errors(struct pp_prove_memory *m)
 {
@@ -98,8 +119,10 @@ void pp_prove_nodes_take(struct pp_prove_memory *m)
 
 	if (!m->child.kept.path[0])
 		return;
-	for (unsigned int i = 0; i < b->n_nodes && i < PP_PROVE_NODES; i++)
+	for (unsigned int i = 0; i < b->n_nodes && i < PP_PROVE_NODES; i++) {
 		take_one(m, b->nodes[i].id);
+		take_evidence(m, i);
+	}
 	add_errors(m);
 }
 

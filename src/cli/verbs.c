@@ -68,6 +68,7 @@ static const struct pp_option prove_options[] = {
 	{"duration", 'D', "TIME", "of one repeat of bandwidth", NULL},
 	{"repeats", 0, "N", "of each figure", NULL},
 	{"busy-ok", 0, NULL, "gate 2 though others use the hca or the GPU (recorded)", NULL},
+	{"no-probes", 0, NULL, "gate 2 puts no probe into the kernel", NULL},
 	{"through", 0, "GATE", "how far to go: a gate's name or number; 2 with a peer, else 1",
 	 NULL},
 	{"keep-going", 0, NULL, "go on behind a failed gate (recorded)", NULL},

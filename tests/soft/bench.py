@@ -349,6 +349,19 @@ def right_without_mutant():
     expect(all_right(document, 2) == 2, "cells")
 
 
+def another_way():
+    """Memory that is called DMA-BUF and registered by its address: every byte is right, and the device's registry tells."""
+    document = bench(*DIRECT, program=MUTANT, env={"PEERPATH_MUTANT": "address"})
+    expect(all_right(document, 2) == 2, "cells")
+    for name in ("host", "dmabuf"):
+        found = [e["registration"] for e in rung(document, name)["evidence"] if e["scope"] == "mr"]
+        expect((rung(document, name)["registration"], found) == (name, ["host", "host"]), name, found)
+    row = {r["rung"]: r for r in document["transfer"]["rows"]}
+    expect((row["dmabuf"]["verdict"], row["dmabuf"]["registration_state"]) == ("fail", "refuted"), row["dmabuf"])
+    expect(row["host"]["registration_state"] == "unproven", row["host"])
+    expect(document["transfer"]["simulation"] == "failed", document["transfer"]["sentence"])
+
+
 PARTS = {
     "right": [
         ("all ways, operations and measures", matrix),
@@ -386,6 +399,7 @@ PARTS = {
         ("a region that is too short", caught, "short"),
         ("a second segment without a key", caught, "skipped"),
         ("a second segment that is the first", caught, "first"),
+        ("another way of registering", another_way),
     ],
 }
 

@@ -8,6 +8,7 @@
  *   short    the region ends in the middle, its key says otherwise
  *   skipped  the second half has no key
  *   first    the second half's key leads to the first half
+ *   address  registered by its address, and called DMA-BUF: bytes are right, the way is another
  *
  * It is the memory of a GPU (here sim) that is spoilt; host memory stays right.
  */
@@ -39,6 +40,14 @@ static struct ibv_mr *half(struct ibv_pd *pd, uint64_t offset, size_t len, uint6
 			   int access)
 {
 	return right(pd, offset, len / 2, iova, fd, access);
+}
+
+static struct ibv_mr *by_address(struct ibv_pd *pd, uint64_t offset, size_t len, uint64_t iova,
+				 int fd, int access)
+{
+	(void)offset;
+	(void)fd;
+	return spoilt.reg_memory(pd, (void *)(uintptr_t)iova, len, access);
 }
 
 static bool is(const char *mutant)
@@ -76,6 +85,8 @@ int __wrap_pp_register(const struct pp_verbs *v, struct ibv_pd *pd, struct pp_me
 		spoilt.reg_dmabuf = at_the_allocation;
 	if (is("short"))
 		spoilt.reg_dmabuf = half;
+	if (is("address"))
+		spoilt.reg_dmabuf = by_address;
 	r = __real_pp_register(&spoilt, pd, m, options, ret, err);
 	if (!r)
 		spoil_keys(pd, ret);

@@ -9,7 +9,8 @@
  *   pattern, memory        words
  *   negative, witness, rails, cm    flags
  *
- * Exit: 0 and the document on standard output; 3 and a line on standard error.
+ * The document has "transfer", the verdict on it, besides. Exit: 0 and the document on standard
+ * output; 3 and a line on standard error.
  */
 #include <errno.h>
 #include <signal.h>
@@ -21,6 +22,8 @@
 #include "base/parse.h"
 #include "bench/agent.h"
 #include "bench/coordinator.h"
+#include "cli/trace_soft.h"
+#include "judge/transfer.h"
 #include "base/banned.h"
 
 static pp_ns stop_at;
@@ -169,9 +172,14 @@ static int print(const struct pp_bench *b)
 	int r;
 	struct pp_buf text = PP_BUF((size_t)64 << 20);
 	struct pp_json j = PP_JSON(&text, true);
+	struct pp_transfer t;
 
+	if (pp_transfer_judge(b, &pp_margins_default, NULL, NULL, &t))
+		return give_up("verdict", "no memory");
 	pp_json_object(&j, NULL);
 	pp_bench_write(&j, b);
+	pp_transfer_write(&j, "transfer", &t, &pp_margins_default);
+	pp_transfer_done(&t);
 	pp_json_end_object(&j);
 	if (text.failed)
 		return give_up("document", "too long");
@@ -190,9 +198,10 @@ int main(int argc, char **argv)
 				   .stopped = stopped,
 				   .progress = progress},
 			     .nodes = 2};
+	static const struct pp_agent_options agents = {.registry = pp_trace_soft_ask};
 	struct pp_party_options p = {.local = 2,
 				     .token = "token of bench_run",
-				     .service = {.agent = pp_agent_serve},
+				     .service = {.agent = pp_agent_serve, .arg = &agents},
 				     .stopped = stopped};
 	struct pp_error err = {0};
 	struct pp_party *party;
