@@ -30,10 +30,11 @@ class Lab:
     """nodes: 1 or 2. link: tap (guests and host side on one bridge) or socket (QEMU's own wire between
     two guests, no host). pcap: file for the RoCE packets to and from guest 0. put: pairs of a program here and
     its place in the guests. modules: more of the kernel's modules by name, and own ones as paths (headers.py).
-    devices: more of QEMU's. seconds: how long the lab lives at most. keep: it outlives this object."""
+    devices: more of QEMU's. processors: of each guest. seconds: how long the lab lives at most. keep: it outlives
+    this object."""
 
     def __init__(self, nodes=1, mtu=1500, link="tap", pcap=None, put=(), deb=None, seconds=900,
-                 directory=None, keep=False, memory=384, modules=(), devices=()):
+                 directory=None, keep=False, memory=384, modules=(), devices=(), processors=1):
         if nodes not in (1, 2) or link not in ("tap", "socket") or not 1280 <= mtu <= 9000:
             raise ValueError("nodes is 1 or 2, link tap or socket, mtu 1280 to 9000")
         if link == "socket" and nodes != 2:
@@ -41,7 +42,7 @@ class Lab:
         self.nodes, self.mtu, self.link, self.keep = nodes, mtu, link, keep
         self.pcap = os.path.abspath(pcap) if pcap else None
         self.put, self.deb, self.seconds, self.memory = put, deb, seconds, memory
-        self.modules, self.devices = modules, devices
+        self.modules, self.devices, self.processors = modules, devices, processors
         self.asked, self.dir = directory, None
         self.holder = self.capture = self.pid = None
         self.pids, self.machines, self.user = [], [], False
@@ -152,6 +153,7 @@ class Lab:
         os.mkfifo(f"{channel}.out")
         # A busy machine may not give the guest its timer in time: the kernel's check of it would panic.
         words = [qemu, "-accel", "tcg", "-cpu", "max", "-m", str(self.memory), "-nodefaults",
+                 "-smp", str(self.processors),
                  "-display", "none", "-no-reboot", "-kernel", str(made / "vmlinuz"),
                  "-initrd", str(self.dir / "initramfs"),
                  "-append", f"console=ttyS0 quiet panic=-1 mitigations=off no_timer_check "

@@ -22,6 +22,8 @@
 
 enum { ANCESTORS = 64 };
 static const pp_ns LOOK_EACH = 250 * PP_MILLISECOND, PATIENCE = 2 * PP_SECOND;
+/* Events are read so often. Nobody waits for them: each would wake a reader, at CMD's expense. */
+enum { READ_EACH_MS = 25 };
 
 static PP_NORETURN void become(const struct pp_tracing *t, char *const *argv, pid_t parent,
 			       int told)
@@ -197,9 +199,7 @@ static int run_probed(struct pp_tracing *t, struct pp_trace *kept, bool *ret_kep
 	if (code)
 		return code;
 	while (!pp_interrupted() && !reap(t, pid)) {
-		struct pollfd p = {.fd = pp_prober_fd(t->prober), .events = POLLIN};
-
-		(void)poll(&p, 1, 20);
+		(void)poll(NULL, 0, READ_EACH_MS);
 		(void)pp_prober_drain(t->prober, &err);
 	}
 	end(t, pid);
@@ -235,6 +235,7 @@ static int run(struct pp_tracing *t, struct pp_trace *kept, bool *ret_kept)
 
 int pp_trace_command(struct pp_tracing *t)
 {
+	struct pp_surface_report *live;
 	struct pp_trace kept = {0};
 	bool has = false;
 	int code;
@@ -248,13 +249,14 @@ int pp_trace_command(struct pp_tracing *t)
 	t->look = kept;
 	if (code)
 		return code;
-	if (!t->look.table.surface[PP_SURFACE_LIVE_PROBE].why[0])
-		(void)snprintf(t->look.table.surface[PP_SURFACE_LIVE_PROBE].why, 192,
+	live = &t->look.table.surface[PP_SURFACE_LIVE_PROBE];
+	t->sampled = live->state != PP_SURFACE_READ;
+	if (t->sampled && !*live->why)
+		(void)snprintf(live->why, sizeof(live->why),
 			       "no probe saw it from the start: looked four times a second");
 	code = pp_trace_logs_judge(t->args, &t->look.table, &t->logs);
 	if (code)
 		return code;
-	t->sampled = t->look.table.surface[PP_SURFACE_LIVE_PROBE].state != PP_SURFACE_READ;
 	pp_tracing_show(t);
 	t->session.answered = true;
 	return pp_interrupted() ? PP_EXIT_INTERRUPTED : pp_tracing_verdict(t);

@@ -310,6 +310,11 @@ int pp_btf_argument(struct pp_btf_file *f, const char *function, const char *nam
 	return -ENOENT;
 }
 
+bool pp_btf_has(struct pp_btf_file *f, const char *function)
+{
+	return find(f, function, BTF_KIND_FUNC) != NULL;
+}
+
 int pp_btf_enumerator(struct pp_btf_file *f, const char *type, const char *name, int64_t *ret)
 {
 	const struct btf_type *t = find(f, type, BTF_KIND_ENUM);

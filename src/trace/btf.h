@@ -39,6 +39,9 @@ int pp_btf_offset(struct pp_btf_file *btf, const char *type, const char *path, l
 /* Which argument of the function has this name: 1, 2, ... -ENOENT. */
 int pp_btf_argument(struct pp_btf_file *btf, const char *function, const char *name);
 
+/* Does this module, or the kernel below it, have the function? */
+bool pp_btf_has(struct pp_btf_file *btf, const char *function);
+
 /* Value of an enumerator. -ENOENT. */
 int pp_btf_enumerator(struct pp_btf_file *btf, const char *type, const char *name, int64_t *ret);
 

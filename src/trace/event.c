@@ -31,6 +31,7 @@ static const struct {
 	{"is_odp", offsetof(struct pp_event, is_odp)},
 	{"has_umem", offsetof(struct pp_event, has_umem)},
 	{"mapped", offsetof(struct pp_event, mapped)},
+	{"data_direct", offsetof(struct pp_event, data_direct)},
 };
 
 /* Unsigned members; 0 is unsaid. */

@@ -12,7 +12,9 @@
  *   host         ib_umem_get() (newer: ib_umem_get_va()) returned
  *   peer         ib_umem_get_peer() / ib_peer_umem_get() returned
  *   p2p          nvidia_p2p_get_pages*() returned
- *   added        rdma_restrack_add() of a region: it exists now, with this lkey and kernel address
+ *   added        rdma_restrack_add() of a region: it exists now, with this lkey and kernel address;
+ *                where it says has_umem, what its memory is needs none of the events before, but
+ *                that the attach of a DMA-BUF names the buffer
  *   removed      the region is gone
  *   region       B: one entry of our own dump, fill_res_mr_entry()
  *   register     uprobe: the program called ibv_reg_mr, _iova, _iova2, _reg_dmabuf_mr, mlx5dv_...
@@ -60,6 +62,7 @@ struct pp_event {
 	char exporter[32], device[48];	       /* of the attachment */
 	char hca[64];			       /* ibdev name of a REGION, ADDED; "" unknown */
 	enum pp_tristate is_dmabuf, is_peer, is_odp, has_umem, mapped;
+	enum pp_tristate data_direct; /* its memory is that of mlx5's inner region */
 };
 
 struct pp_events {

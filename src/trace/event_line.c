@@ -59,15 +59,25 @@ static void set_text(char *to, size_t size, const char *from)
 	pp_sanitize(to, false);
 }
 
+/* "ddexp": of the inner region. */
+static struct pp_event *event_of(struct pp_event_line *l, const char **name)
+{
+	if (strncmp(*name, "dd", 2) != 0)
+		return &l->event;
+	*name += 2;
+	return &l->inner;
+}
+
 static bool set_string(struct pp_event_line *l, const char *name, const char *value)
 {
+	struct pp_event *e = event_of(l, &name);
 	const struct {
 		const char *name;
 		char *to;
 		size_t size;
 	} strings[] = {
-		{"exp", l->event.exporter, sizeof(l->event.exporter)},
-		{"dev", l->event.device, sizeof(l->event.device)},
+		{"exp", e->exporter, sizeof(e->exporter)},
+		{"dev", e->device, sizeof(e->device)},
 		{"hca", l->event.hca, sizeof(l->event.hca)},
 		{"owner", l->owner, sizeof(l->owner)},
 	};
@@ -88,7 +98,7 @@ static enum pp_tristate tristate(uint64_t value)
 
 static void set_number(struct pp_event_line *l, const char *name, uint64_t value)
 {
-	struct pp_event *e = &l->event;
+	struct pp_event *e = event_of(l, &name);
 	const struct {
 		const char *name;
 		uint64_t *to;

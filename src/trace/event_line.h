@@ -20,7 +20,8 @@ struct pp_event_line {
 	struct pp_event event; /* what it fetched; result is the raw one */
 	bool has_return;
 	uint64_t returned;
-	char owner[64]; /* the driver that owns a region, "" not fetched */
+	char owner[64];	       /* the driver that owns a region, "" not fetched */
+	struct pp_event inner; /* the memory of mlx5's inner region ("ddumem", "ddexp", ...) */
 };
 
 enum pp_line_kind {

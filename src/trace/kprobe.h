@@ -3,6 +3,9 @@
  * struct pp_kprobes: which probes a tracer wants and what each fetches, as definitions for tracefs.
  * Tables say which functions and which members; BTF says where those are. What this kernel does not
  * have is left out.
+ *
+ * A registration hits as few as can be: where BTF shows the regions of all drivers, two (the region
+ * is added, with its memory's kind; it is removed), and one more for a DMA-BUF.
  */
 #ifndef PP_TRACE_KPROBE_H
 #define PP_TRACE_KPROBE_H
@@ -11,7 +14,7 @@
 #include "trace/event.h"
 #include "trace/tracefs.h"
 
-enum { PP_KPROBES = 96, PP_KPROBE_TEXT = 2048 };
+enum { PP_KPROBES = 96, PP_KPROBE_TEXT = 3072, PP_KPROBE_DRIVERS = 32 };
 
 struct pp_kprobe {
 	char event[24];	    /* its name in the group: "a3e", "b1" */
@@ -20,14 +23,25 @@ struct pp_kprobe {
 	enum pp_event_kind kind;
 	enum pp_surface by;
 	char symbol[48];
-	char module[64];	   /* B: the driver whose structure it reads; "" none */
+	char module[64];	   /* the driver whose structure it reads; "" none */
+	bool alone;		   /* there is no other driver: the event does not name the owner */
 	char filter[48];	   /* "" none */
 	char text[PP_KPROBE_TEXT]; /* the definition */
+};
+
+/* Modules that use the RDMA core. */
+struct pp_kprobe_drivers {
+	char name[PP_KPROBE_DRIVERS][64]; /* whose region structure BTF shows */
+	unsigned int n;
+	bool whole; /* each user of the core has BTF: there is no other driver */
+	bool efa;   /* whose driver takes a GPU's memory without a umem */
 };
 
 struct pp_kprobes {
 	struct pp_kprobe item[PP_KPROBES];
 	unsigned int n;
+	bool by_umem;			  /* A reads the region's memory where it is added */
+	struct pp_kprobe_drivers drivers; /* by_umem: those that are read */
 };
 
 /* A. -ENOENT when this kernel has none of the functions: no RDMA core is loaded. @btf may be NULL.
@@ -35,10 +49,11 @@ struct pp_kprobes {
 int pp_kprobes_live(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_btf *btf,
 		    struct pp_error *err);
 /*
- * A function of A that the kernel has and that is not probed: its module was loaded meanwhile, so
- * registrations may have passed unseen. NULL: all are watched.
+ * A function of A that the kernel has and that is not probed, or a driver whose regions it does not
+ * read: its module was loaded meanwhile, so registrations may have passed unseen. NULL: all are
+ * watched. @btf as A had it.
  */
-const char *pp_kprobes_unwatched(const struct pp_kprobes *k);
+const char *pp_kprobes_unwatched(const struct pp_kprobes *k, struct pp_btf *btf);
 /* B. -ENOENT as above; needs @btf. */
 int pp_kprobes_self(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_btf *btf,
 		    struct pp_error *err);

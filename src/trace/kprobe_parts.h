@@ -36,6 +36,16 @@ void pp_kprobe_write(struct pp_kprobe_writer *w, const char *fmt, ...) PP_PRINTF
 void pp_kprobe_fields(struct pp_kprobe_writer *w, const struct pp_kprobe_field *fields);
 /* The probed function's argument of this name; NULL: BTF does not know it. */
 const char *pp_kprobe_named(const struct pp_kprobe_writer *w, const char *name);
+/* Drivers that are there now. */
+void pp_kprobe_drivers_find(struct pp_btf *btf, struct pp_kprobe_drivers *ret);
+/* Which driver owns the region. */
+void pp_kprobe_owner(struct pp_kprobe_writer *w);
+/*
+ * What the memory of a region is, as @driver's structure says it: its kind alone, or with @whole
+ * the buffer too, whose pointers are followed also where there are none (slow). false: BTF does not
+ * know it.
+ */
+bool pp_kprobe_umem(struct pp_kprobe_writer *w, const char *driver, bool whole);
 /* Only regions: the kernel keeps queue pairs and others in the same lists. */
 void pp_kprobe_filter(struct pp_kprobe *p, struct pp_btf *btf);
 

@@ -186,7 +186,7 @@ static void look_for_unwatched(struct pp_prober *p)
 
 	if (p->report[PP_SURFACE_LIVE_PROBE].state != PP_SURFACE_READ)
 		return;
-	function = pp_kprobes_unwatched(&p->kprobes);
+	function = pp_kprobes_unwatched(&p->kprobes, p->btf);
 	if (function)
 		pp_prober_report(p, PP_SURFACE_LIVE_PROBE, PP_SURFACE_CUT,
 				 "%s was not watched: its module was loaded meanwhile", function);

@@ -10,6 +10,8 @@
 #include "trace/prober_parts.h"
 #include "base/banned.h"
 
+enum { LOOK_BACK = 256 };
+
 /* Kernel pointers that are errors (IS_ERR): the last page of addresses. */
 static const int64_t MAX_ERRNO = 4095;
 
@@ -115,25 +117,52 @@ static void forget_unsaid(struct pp_event *e)
 	e->exporter[0] = e->device[0] = '\0';
 }
 
-static bool same_region(const struct pp_event *a, const struct pp_event *b)
+/* mlx5's data-direct: the region has no memory, the one inside it has. */
+static void look_inside(struct pp_event *e, const struct pp_event *inner)
 {
-	return a->kind == PP_EVENT_REGION && a->tid == b->tid && a->object == b->object &&
-	       a->mrn == b->mrn;
+	if (e->has_umem != PP_NO || inner->has_umem != PP_YES)
+		return;
+	e->data_direct = e->has_umem = PP_YES;
+	e->is_dmabuf = inner->is_dmabuf;
+	e->is_peer = inner->is_peer;
+	e->is_odp = inner->is_odp;
+	e->mapped = inner->mapped;
+	e->size = inner->size;
+	e->inode = inner->inode;
+	memcpy(e->exporter, inner->exporter, sizeof(e->exporter));
+	memcpy(e->device, inner->device, sizeof(e->device));
 }
 
-/* All probes of the function tell of one call one after the other. */
+static bool same_region(const struct pp_event *a, const struct pp_event *b)
+{
+	return a->kind == b->kind && a->tid == b->tid && a->object == b->object && a->mrn == b->mrn;
+}
+
+/* What another probe of the function has told of this call; other threads' events lie between. */
+static struct pp_event *told(struct pp_prober *p, const struct pp_event *e)
+{
+	for (size_t i = p->n; i-- > 0 && p->n - i <= LOOK_BACK;)
+		if (p->event[i].tid == e->tid)
+			return same_region(&p->event[i], e) ? &p->event[i] : NULL;
+	return NULL;
+}
+
+/* One event a driver, and one of them is right: the one of the driver that owns the region. */
 static int take_region(struct pp_prober *p, const struct pp_event_line *l)
 {
-	struct pp_event e = l->event, *last = p->n ? &p->event[p->n - 1] : NULL;
-	bool knows = *l->probe->module && !strcmp(l->probe->module, l->owner);
+	struct pp_event e = l->event, *before;
+	bool knows = *l->probe->module && (l->probe->alone || !strcmp(l->probe->module, l->owner));
 
-	if (*l->probe->module && !knows)
-		return 0; /* another driver's */
+	if (knows)
+		look_inside(&e, &l->inner);
+	else
+		e.has_umem = PP_UNSAID; /* another driver's structure: only that it is there */
 	forget_unsaid(&e);
-	if (!last || !same_region(last, &e))
+	before = l->probe->alone ? NULL : told(p, &e);
+	if (!before)
 		return keep(p, &e);
 	if (knows)
-		*last = e;
+		*before = e;
 	return 0;
 }
 
@@ -154,7 +183,7 @@ int pp_prober_take(struct pp_prober *p, const char *line, size_t len)
 	case PP_LINE_EVENT:
 		break;
 	}
-	if (l.probe->kind == PP_EVENT_REGION)
+	if (l.probe->kind == PP_EVENT_REGION || *l.probe->module)
 		return take_region(p, &l);
 	if (l.probe->returns)
 		return take_return(p, &l);

@@ -164,9 +164,54 @@ static void saw_library(struct pp_join *j, struct pp_region *r, const struct pp_
 		pp_region_saw(r, &s);
 }
 
+/*
+ * The kernel's own structure of the region, by B or when it was added. @buffer knows its buffer: of
+ * B the same event, of A the attach before it in that thread; NULL none was seen.
+ */
+static void saw_umem(struct pp_join *j, struct pp_region *r, const struct pp_event *e,
+		     const struct pp_event *buffer)
+{
+	struct pp_sighting s = {.by = e->by, .says = PP_REGISTERED_HOST};
+	bool direct = false, whole = e->kind == PP_EVENT_REGION || !j->in->events->lost;
+
+	if (e->is_dmabuf == PP_YES && e->is_peer != PP_YES) {
+		bool ours = buffer && (pp_join_importer(r->of, buffer->device, &direct) ||
+				       (e->data_direct == PP_YES && *buffer->device));
+
+		direct |= e->data_direct == PP_YES;
+		s.sufficient = ours && whole && *buffer->exporter;
+		s.says = direct ? PP_REGISTERED_DATA_DIRECT : PP_REGISTERED_DMABUF;
+		s.gpu = buffer && pp_exporter_is_nvidia(buffer->exporter);
+		s.raw = buffer ? pp_arena_printf(j->t->arena,
+						 "%sib_umem: is_dmabuf=1 exp_name=%s size=%llu "
+						 "ino=%llu dev=%s",
+						 e->data_direct == PP_YES ? "dd_crossed_mr: " : "",
+						 buffer->exporter, (unsigned long long)buffer->size,
+						 (unsigned long long)buffer->inode,
+						 device_text(buffer->device))
+			       : "ib_umem: is_dmabuf=1, no attach was seen";
+		if (buffer)
+			keep_buffer(j, r, buffer);
+	} else if (e->is_peer == PP_YES && e->is_dmabuf != PP_YES) {
+		s.says = PP_REGISTERED_PEERMEM;
+		s.sufficient = whole;
+		s.gpu = true;
+		s.raw = "ib_umem: is_peer=1";
+	} else if (e->has_umem == PP_YES && e->is_dmabuf == PP_NO && e->is_peer != PP_YES) {
+		s.sufficient = whole && (e->is_peer == PP_NO || pp_join_no_peers(j->in));
+		s.raw = e->is_peer == PP_NO ? "ib_umem: is_dmabuf=0 is_peer=0"
+					    : "ib_umem: is_dmabuf=0, no member is_peer";
+	} else {
+		return;
+	}
+	pp_region_saw(r, &s);
+}
+
 static void saw_episode(struct pp_join *j, struct pp_region *r, const struct pp_episode *e)
 {
-	if (e->umem && e->umem->kind == PP_EVENT_DMABUF)
+	if (e->added->has_umem == PP_YES)
+		saw_umem(j, r, e->added, e->attach);
+	else if (e->umem && e->umem->kind == PP_EVENT_DMABUF)
 		saw_dmabuf(j, r, e);
 	else if (e->p2p)
 		saw_p2p(j, r, e);
@@ -178,35 +223,6 @@ static void saw_episode(struct pp_join *j, struct pp_region *r, const struct pp_
 		saw_library(j, r, e->library);
 	if (e->library && !r->address)
 		r->address = e->library->address;
-}
-
-/* B: the kernel's own structure of the region. */
-static void saw_region(struct pp_join *j, struct pp_region *r, const struct pp_event *e)
-{
-	struct pp_sighting s = {.by = e->by, .says = PP_REGISTERED_HOST};
-	bool direct = false;
-
-	if (e->is_dmabuf == PP_YES && e->is_peer != PP_YES) {
-		s.sufficient = pp_join_importer(r->of, e->device, &direct) && *e->exporter;
-		s.says = direct ? PP_REGISTERED_DATA_DIRECT : PP_REGISTERED_DMABUF;
-		s.gpu = pp_exporter_is_nvidia(e->exporter);
-		s.raw = pp_arena_printf(
-			j->t->arena, "ib_umem: is_dmabuf=1 exp_name=%s size=%llu ino=%llu dev=%s",
-			e->exporter, (unsigned long long)e->size, (unsigned long long)e->inode,
-			device_text(e->device));
-		keep_buffer(j, r, e);
-	} else if (e->is_peer == PP_YES && e->is_dmabuf != PP_YES) {
-		s.says = PP_REGISTERED_PEERMEM;
-		s.sufficient = s.gpu = true;
-		s.raw = "ib_umem: is_peer=1";
-	} else if (e->has_umem == PP_YES && e->is_dmabuf == PP_NO && e->is_peer != PP_YES) {
-		s.sufficient = e->is_peer == PP_NO || pp_join_no_peers(j->in);
-		s.raw = e->is_peer == PP_NO ? "ib_umem: is_dmabuf=0 is_peer=0"
-					    : "ib_umem: is_dmabuf=0, no member is_peer";
-	} else {
-		return;
-	}
-	pp_region_saw(r, &s);
 }
 
 static void take(struct pp_join *j, struct pp_region *r, const struct pp_event *e)
@@ -341,7 +357,7 @@ static int regions(struct pp_join *j)
 		if (!r)
 			continue;
 		take(j, r, v[i]);
-		saw_region(j, r, v[i]);
+		saw_umem(j, r, v[i], v[i]);
 	}
 	return 0;
 }

@@ -84,7 +84,8 @@ static void step(struct pp_episode *e, struct pp_episode *last, const struct pp_
 		break;
 	case PP_EVENT_ATTACH:
 		again(e);
-		e->attach = good(e, v) ? v : NULL;
+		/* One whose return is not watched: the region says whether it came to something. */
+		e->attach = good(e, v) || !v->has_result ? v : NULL;
 		break;
 	case PP_EVENT_PEER:
 		peer(e, v);

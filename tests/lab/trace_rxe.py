@@ -118,7 +118,8 @@ def command_killed(guest):
 
 def interrupted(guest):
     now = Traced(guest)
-    now.kill("INT", now.pid, now.command)
+    # as a terminal does, to both; the second may have been ended by the first
+    now.guest.run(f"kill -INT {now.pid}; kill -INT {now.command} || true").check()
     now.job.wait(30).check(130)
     nothing_left(guest)
 
