@@ -81,6 +81,7 @@ def probes(guest, layout):
 
 
 NO_DEBUGFS = "umount /sys/kernel/debug"
+ONE_WITHOUT_BTF = "mount --bind /dev/null /sys/kernel/btf/rdma_ucm"  # it may be a driver: the calls are watched then
 NO_BTF = "mount -t tmpfs none /sys/kernel/btf"
 NO_TRACEFS = "umount /sys/kernel/tracing; mount -t tmpfs none /sys/kernel/debug/tracing"
 
@@ -149,9 +150,12 @@ def rival(guest, one):
 
 def live(guest):
     """A: from the start of a command, by both of the kernel's ways, which has ended when the table is shown."""
-    for pinned in ("0", "1"):
+    for pinned, without in (("0", ()), ("1", ()), ("0", (ONE_WITHOUT_BTF,)), ("1", (ONE_WITHOUT_BTF,))):
         guest.run(f"echo {pinned} >/sys/module/peerlab/parameters/pinned").check()
-        seen = traced(trace(guest, "-- registrar peerlab0 host=1 dmabuf=1 thread hold=1"))
+        document = trace(guest, "-- registrar peerlab0 host=1 dmabuf=1 thread hold=1", without=without)
+        seen = traced(document)
+        raw = " ".join(s["raw"] for row in document["evidence"] if row["scope"] == "mr" for s in row["sightings"])
+        expect(f"by the region's own memory {without}", "is_dmabuf=1" in raw, not without)
         expect(f"from the start, pinned={pinned}", sorted(row[1:] for row in seen.values()),
                [("dmabuf", "proven", {"live-probe"}), ("host", "proven", {"live-probe"})])
         nothing_left(guest)

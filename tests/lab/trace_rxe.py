@@ -103,6 +103,8 @@ class Traced:
         self.pid = int(guest.run(f"cat /run/{self.job.dir.name}").check().text)
         left = guest.run("ls /sys/kernel/tracing/instances; cat /sys/kernel/tracing/kprobe_events").check().text
         expect("probes are there", "peerpath-" in left and "rdma_restrack_add" in left, True)
+        expect("a registration of host memory passes two", len(re.findall(r"ib_core:rdma_restrack_(?:add|del) ", left)), 2)
+        expect("and none of the calls on its way", "ib_umem_get" in left, False)
 
     def kill(self, number, *pids):
         self.guest.run(f"kill -{number} {' '.join(str(pid) for pid in pids)}").check()

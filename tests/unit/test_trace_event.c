@@ -31,6 +31,10 @@ static int setup(void **state)
 	define("b1", PP_EVENT_REGION, PP_SURFACE_SELF_PROBE, false, "fill_res_mr_entry",
 	       "rdma_rxe");
 	define("b2", PP_EVENT_REGION, PP_SURFACE_SELF_PROBE, false, "fill_res_mr_entry", "mlx5_ib");
+	define("a2e", PP_EVENT_ADDED, PP_SURFACE_LIVE_PROBE, false, "rdma_restrack_add", "mlx5_ib");
+	define("a3e", PP_EVENT_ADDED, PP_SURFACE_LIVE_PROBE, false, "rdma_restrack_add",
+	       "rdma_rxe");
+	define("a4e", PP_EVENT_REMOVED, PP_SURFACE_LIVE_PROBE, false, "rdma_restrack_del", "");
 	define("u0e", PP_EVENT_REGISTER, PP_SURFACE_LIBRARY, false, "ibv_reg_mr", "");
 	define("u0r", PP_EVENT_REGISTER, PP_SURFACE_LIBRARY, true, "ibv_reg_mr", "");
 	return 0;
@@ -209,6 +213,62 @@ static void test_regions(void **state)
 	done(p);
 }
 
+/* A region that is added, read as each of two drivers has it; the address is used again at once. */
+static void test_added(void **state)
+{
+	static const char host[] = "obj=0xffff8880 lkey=9 owner=\"rdma_rxe\"";
+	struct pp_prober *p = prober();
+	char text[256];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(text, sizeof(text), "a2e: (f+0x0/0x1) %s umem=0x1 isdmabuf=1", host);
+		take(p, 1, "1.000001", text);
+		(void)snprintf(text, sizeof(text), "a3e: (f+0x0/0x1) %s umem=0xffff1000 isdmabuf=0",
+			       host);
+		take(p, 1, "1.000001", text);
+		take(p, 1, "1.000002", "a4e: (g+0x0/0x1) obj=0xffff8880");
+	}
+	assert_int_equal(p->n, 4);
+	for (size_t i = 0; i < 4; i += 2) {
+		assert_int_equal(p->event[i].kind, PP_EVENT_ADDED);
+		assert_int_equal(p->event[i].has_umem, PP_YES);
+		assert_int_equal(p->event[i].is_dmabuf, PP_NO);
+		assert_int_equal(p->event[i + 1].kind, PP_EVENT_REMOVED);
+	}
+	done(p);
+}
+
+/* mlx5's data-direct: NULL for a umem, and the umem of the region inside. */
+static void test_inner(void **state)
+{
+	struct pp_prober *p = prober();
+
+	(void)state;
+	take(p, 1, "1.000001",
+	     "b2: (f+0x0/0x1) mrn=3 obj=0xffff8880 owner=\"mlx5_ib\" umem=0x0 isdmabuf=0 "
+	     "exp=(fault) ddumem=0xffff1000 ddisdmabuf=1 ddexp=\"nv_dmabuf\" ddsize=2097152 "
+	     "ddino=900 dddev=\"0000:3c:00.0\" ddsgt=0xffff2000");
+	assert_int_equal(p->n, 1);
+	assert_int_equal(p->event[0].data_direct, PP_YES);
+	assert_int_equal(p->event[0].has_umem, PP_YES);
+	assert_int_equal(p->event[0].is_dmabuf, PP_YES);
+	assert_int_equal(p->event[0].mapped, PP_YES);
+	assert_string_equal(p->event[0].exporter, "nv_dmabuf");
+	assert_string_equal(p->event[0].device, "0000:3c:00.0");
+	assert_int_equal(p->event[0].inode, 900);
+	assert_int_equal(p->event[0].size, 2097152);
+	/* a plain region: the pointer to an inner one is another object's memory */
+	take(p, 1, "1.000002",
+	     "b2: (f+0x0/0x1) mrn=4 obj=0xffff9990 owner=\"mlx5_ib\" umem=0xffff5000 isdmabuf=0 "
+	     "ddumem=0xffff1000 ddisdmabuf=1 ddexp=\"junk\"");
+	assert_int_equal(p->n, 2);
+	assert_int_equal(p->event[1].data_direct, PP_UNSAID);
+	assert_int_equal(p->event[1].is_dmabuf, PP_NO);
+	assert_string_equal(p->event[1].exporter, "");
+	done(p);
+}
+
 /* What cannot be read is lost, and is counted. */
 static void test_lost(void **state)
 {
@@ -228,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_line),	cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_pairs),	cmocka_unit_test(test_library),
 		cmocka_unit_test(test_regions), cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_added),	cmocka_unit_test(test_inner),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -174,6 +174,93 @@ static void test_live_dmabuf(void **state)
 	is_unknown(w, 7);
 }
 
+/* A, where the region's own structure is read as it is added: the attach names the buffer. */
+static void added_dmabuf(struct world *w)
+{
+	struct pp_event *e;
+
+	start(w, 0);
+	world_mr(w, 7, 42, 2 * MIB);
+	w->buffers.report.state = PP_SURFACE_REFUSED;
+	e = world_event(w, PP_EVENT_ATTACH, 42, "dma_buf_dynamic_attach");
+	event_buffer(e, "nv_dmabuf", NIC, 900, 2 * MIB);
+	e->has_result = false; /* its return is not watched */
+	e = world_added(w, PP_EVENT_ADDED, 42, "mlx5_0", 7);
+	e->has_umem = e->is_dmabuf = PP_YES;
+}
+
+static void test_added_dmabuf(void **state)
+{
+	struct world *w = *state;
+
+	added_dmabuf(w);
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_PROVEN, true);
+	assert_string_equal(world_row(w, 7)->exporter, "nv_dmabuf");
+	w->events.lost = 1; /* the attach may be another's */
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_UNPROVEN, true);
+	w->events.lost = 0;
+	w->event[0].tid = 43; /* it is */
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_UNPROVEN, false);
+	w->event[0].tid = 42;
+	(void)snprintf(w->event[0].device, sizeof(w->event[0].device), "0000:af:00.0");
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_UNPROVEN, true);
+	/* the other function is mlx5's data-direct one: the region has its memory from an inner one
+	 */
+	w->event[1].data_direct = PP_YES;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DATA_DIRECT, PP_PROVEN, true);
+}
+
+/* What was attached and given up: the umem says that it is not of that. */
+static void test_added_others(void **state)
+{
+	struct world *w = *state;
+
+	added_dmabuf(w);
+	w->event[1].is_dmabuf = w->event[1].is_peer = PP_NO;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_HOST, PP_PROVEN, false);
+	w->event[1].is_peer = PP_UNSAID; /* without the patch; and no client in sight */
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_HOST, PP_PROVEN, false);
+	w->peermem = (struct pp_peermem){.references = 2, .loaded = true};
+	w->peermem.report.state = PP_SURFACE_READ;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_HOST, PP_UNPROVEN, false);
+	w->event[1].is_peer = PP_YES;
+	w->process[0].pinned_kb = 2048;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_PEERMEM, PP_PROVEN, true);
+	/* device memory of the hca, or what a driver keeps elsewhere: nothing is said */
+	w->event[1].has_umem = PP_NO;
+	w->event[1].is_peer = w->event[1].is_dmabuf = PP_UNSAID;
+	world_judge(w);
+	is_unknown(w, 7);
+}
+
+/* B on mlx5's data-direct: the umem is the inner region's, its function another than the hca's. */
+static void test_self_data_direct(void **state)
+{
+	struct world *w = *state;
+
+	self_dmabuf(w, "nv_dmabuf");
+	(void)snprintf(w->event[0].device, sizeof(w->event[0].device), "0000:3c:00.0");
+	(void)snprintf(w->attached[0], sizeof(w->attached[0]), "0000:3c:00.0");
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_UNPROVEN, true);
+	w->event[0].data_direct = PP_YES;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DATA_DIRECT, PP_PROVEN, true);
+	assert_string_equal(world_row(w, 7)->importer, "0000:3c:00.0");
+	w->event[0].exporter[0] = '\0';
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DATA_DIRECT, PP_UNPROVEN, false);
+}
+
 /* As kernels say it: only a region's beginning names the process, the others their thread. */
 static void test_live_thread(void **state)
 {
@@ -816,8 +903,9 @@ static void make_efa(struct world *w)
 static void test_removal(void **state)
 {
 	static void (*const make[])(struct world *) = {
-		make_self, live_dmabuf,	      counted,	make_held,	   peermem,
-		make_gone, make_live_peermem, make_efa, make_self_peermem, make_live_host,
+		make_self, live_dmabuf,	      added_dmabuf,   counted,
+		make_held, peermem,	      make_gone,      make_live_peermem,
+		make_efa,  make_self_peermem, make_live_host,
 	};
 	struct world *w = *state;
 
@@ -877,18 +965,33 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_self_dmabuf),	  TEST(test_other_exporter),
-		TEST(test_wrong_device),  TEST(test_wrong_inode),
-		TEST(test_live_dmabuf),	  TEST(test_live_thread),
-		TEST(test_live_fallback), TEST(test_gone),
-		TEST(test_counted),	  TEST(test_rival),
-		TEST(test_no_length),	  TEST(test_self_peermem),
-		TEST(test_live_peermem),  TEST(test_counted_peermem),
-		TEST(test_efa),		  TEST(test_mixed),
-		TEST(test_staged),	  TEST(test_no_member),
-		TEST(test_disagree),	  TEST(test_owner),
-		TEST(test_only),	  TEST(test_others),
-		TEST(test_nothing),	  TEST(test_removal),
+		TEST(test_self_dmabuf),
+		TEST(test_other_exporter),
+		TEST(test_wrong_device),
+		TEST(test_wrong_inode),
+		TEST(test_live_dmabuf),
+		TEST(test_added_dmabuf),
+		TEST(test_added_others),
+		TEST(test_self_data_direct),
+		TEST(test_live_thread),
+		TEST(test_live_fallback),
+		TEST(test_gone),
+		TEST(test_counted),
+		TEST(test_rival),
+		TEST(test_no_length),
+		TEST(test_self_peermem),
+		TEST(test_live_peermem),
+		TEST(test_counted_peermem),
+		TEST(test_efa),
+		TEST(test_mixed),
+		TEST(test_staged),
+		TEST(test_no_member),
+		TEST(test_disagree),
+		TEST(test_owner),
+		TEST(test_only),
+		TEST(test_others),
+		TEST(test_nothing),
+		TEST(test_removal),
 		TEST(test_many),
 	};
 
