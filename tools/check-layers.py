@@ -10,7 +10,8 @@ import sys
 
 # What each layer may include besides itself.
 BELOW = {
-    "cli": {"soft", "bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
+    "cli": {"soft", "profile", "bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
+    "profile": {"bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
     "bundle": {"judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
     "judge": {"bench", "nccl", "trace", "mem", "rdma", "node", "base"},
     "bench": {"trace", "mem", "rdma", "node", "base"},
