@@ -6,10 +6,15 @@
 #include "trace/traffic.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/compiler.h"
 #include "base/parse.h"
 #include "trace/traffic_parts.h"
 #include "base/banned.h"
@@ -17,12 +22,29 @@
 /* On top of the window: NVML's start alone takes seconds on a large machine. */
 static const pp_ns GRACE = 5 * PP_SECOND;
 
-void pp_traffic_until(pp_ns end)
-{
-	const struct timespec at = {.tv_sec = end / PP_SECOND, .tv_nsec = end % PP_SECOND};
+/* What an open end can last: read_host() takes no longer window for a measured one. */
+static const pp_ns LONGEST = 23 * 3600 * PP_SECOND;
+/* NVML's start may take seconds; a job is not held up for longer. */
+static const pp_ns START = 3 * PP_SECOND;
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
+bool pp_traffic_until(const struct pp_traffic_question *q, pp_ns end)
+{
+	struct pollfd p = {.fd = q->open_end ? q->stop : -1, .events = POLLIN};
+	pp_ns left;
+
+	while ((left = end - pp_clock_monotonic()) > 0) {
+		const struct timespec time = {left / PP_SECOND, left % PP_SECOND};
+
+		if (ppoll(&p, 1, &time, NULL) > 0)
+			return true;
+	}
+	return false;
+}
+
+void pp_traffic_ready(const struct pp_traffic_question *q)
+{
+	if (q->open_end)
+		(void)!write(q->ready, "r", 1);
 }
 
 static double bytes_of(const json_t *object, const char *key, bool *ret_known)
@@ -116,6 +138,29 @@ static void read_gpus(const struct pp_answer *a, struct pp_traffic *t)
 			       a->answered ? "NVML lists no GPU" : a->detail);
 }
 
+/* The answers of both, which end at the same time. */
+static int take(struct pp_source *s, const struct pp_question *host, const struct pp_question *gpu,
+		pp_ns window, struct pp_traffic *ret)
+{
+	struct pp_answer from_host, from_gpu;
+	int r = pp_ask(s, host, &from_host);
+
+	if (r)
+		return r;
+	r = pp_ask(s, gpu, &from_gpu);
+	if (r) {
+		pp_answer_done(&from_host);
+		return r;
+	}
+	*ret = (struct pp_traffic){.window = window};
+	read_ports(&from_host, ret);
+	read_host(&from_host, ret);
+	read_gpus(&from_gpu, ret);
+	pp_answer_done(&from_host);
+	pp_answer_done(&from_gpu);
+	return 0;
+}
+
 int pp_traffic_watch(struct pp_source *s, pp_ns window, bool module_absent, struct pp_traffic *ret)
 {
 	const struct pp_traffic_question arg = {
@@ -128,23 +173,86 @@ int pp_traffic_watch(struct pp_source *s, pp_ns window, bool module_absent, stru
 					.run = pp_traffic_gpu_run,
 					.arg = &arg,
 					.deadline = window + GRACE};
-	struct pp_answer from_host, from_gpu;
-	int r;
 
 	pp_ask_ahead(s, &gpu);
-	r = pp_ask(s, &host, &from_host);
-	if (r)
-		return r;
-	r = pp_ask(s, &gpu, &from_gpu);
-	if (r) {
-		pp_answer_done(&from_host);
+	return take(s, &host, &gpu, window, ret);
+}
+
+struct pp_traffic_span {
+	int stop[2], ready[2]; /* pipes */
+	struct pp_traffic_question arg;
+	struct pp_question host, gpu;
+	pp_ns began;
+};
+
+static void close_span(struct pp_traffic_span *p)
+{
+	for (int i = 0; i < 2; i++) {
+		pp_cleanup_close(&p->stop[i]);
+		pp_cleanup_close(&p->ready[i]);
+	}
+	free(p);
+}
+
+/* Both have begun, or one does not within the time; it then counts from when it has. */
+static void await(struct pp_traffic_span *p)
+{
+	struct pollfd watched = {.fd = p->ready[0], .events = POLLIN};
+	pp_ns end = p->began + START, left;
+	char byte;
+
+	pp_cleanup_close(&p->ready[1]);
+	p->ready[1] = -1;
+	for (int n = 0; n < 2 && (left = end - pp_clock_monotonic()) > 0;) {
+		if (poll(&watched, 1, (int)(left / PP_MILLISECOND) + 1) <= 0)
+			continue;
+		if (read(p->ready[0], &byte, 1) != 1)
+			return; /* both have ended */
+		n++;
+	}
+}
+
+int pp_traffic_begin(struct pp_source *s, bool module_absent, struct pp_traffic_span **ret)
+{
+	struct pp_traffic_span *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->stop[0] = p->stop[1] = p->ready[0] = p->ready[1] = -1;
+	if (pipe2(p->stop, O_CLOEXEC) || pipe2(p->ready, O_CLOEXEC)) {
+		int r = -errno;
+
+		close_span(p);
 		return r;
 	}
-	*ret = (struct pp_traffic){.window = window};
-	read_ports(&from_host, ret);
-	read_host(&from_host, ret);
-	read_gpus(&from_gpu, ret);
-	pp_answer_done(&from_host);
-	pp_answer_done(&from_gpu);
+	p->arg = (struct pp_traffic_question){.src = s,
+					      .window = LONGEST,
+					      .module_absent = module_absent,
+					      .open_end = true,
+					      .stop = p->stop[0],
+					      .ready = p->ready[1]};
+	p->host = (struct pp_question){.name = "traffic-host",
+				       .run = pp_traffic_host_run,
+				       .arg = &p->arg,
+				       .deadline = GRACE};
+	p->gpu = (struct pp_question){.name = "traffic-gpu",
+				      .run = pp_traffic_gpu_run,
+				      .arg = &p->arg,
+				      .deadline = GRACE};
+	p->began = pp_clock_monotonic();
+	pp_ask_ahead(s, &p->host);
+	pp_ask_ahead(s, &p->gpu);
+	await(p);
+	*ret = p;
 	return 0;
+}
+
+int pp_traffic_end(struct pp_source *s, struct pp_traffic_span *span, struct pp_traffic *ret)
+{
+	int r;
+
+	(void)!write(span->stop[1], "s", 1);
+	r = take(s, &span->host, &span->gpu, pp_clock_monotonic() - span->began, ret);
+	close_span(span);
+	return r;
 }

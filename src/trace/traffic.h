@@ -60,6 +60,14 @@ const char *pp_traffic_sign_name(enum pp_traffic_sign s);
  */
 int pp_traffic_watch(struct pp_source *s, pp_ns window, bool module_absent, struct pp_traffic *ret);
 
+/*
+ * The same where the window's end is not known beforehand: begin() returns when counting has begun,
+ * after 3 s at the latest; end() frees, and *ret is what was counted. A day at the most.
+ */
+struct pp_traffic_span;
+int pp_traffic_begin(struct pp_source *s, bool module_absent, struct pp_traffic_span **ret);
+int pp_traffic_end(struct pp_source *s, struct pp_traffic_span *span, struct pp_traffic *ret);
+
 /* Pure. One line of why in @why. */
 enum pp_traffic_sign pp_traffic_judge(const struct pp_traffic *t, char *why, size_t size);
 

@@ -15,8 +15,11 @@
 #include "base/banned.h"
 
 enum { FIELD_TX = 197, FIELD_RX = 198, TYPE_U32 = 1 /* NVML_VALUE_TYPE_UNSIGNED_INT */ };
-/* Between two looks at the counters. */
-static const pp_ns TURN = 10 * PP_MILLISECOND;
+/*
+ * Between two looks at the counters; of a window that lasts, where no counter can wrap meanwhile,
+ * the slow one.
+ */
+static const pp_ns TURN = 10 * PP_MILLISECOND, SLOW_TURN = PP_SECOND, LASTS = 10 * PP_SECOND;
 enum { UTIL_TX = 0, UTIL_RX = 1, KB = 1000 };
 
 struct gpu {
@@ -125,6 +128,32 @@ static bool look(struct watch *w)
 	return any;
 }
 
+static bool may_wrap(const struct watch *w)
+{
+	for (unsigned int i = 0; i < w->n; i++)
+		if (w->gpu[i].counted && w->gpu[i].last[0].type == TYPE_U32)
+			return true;
+	return false;
+}
+
+/* Looks until the window's end. */
+static void count_all(struct watch *w, const struct pp_traffic_question *q, pp_ns start)
+{
+	pp_ns end = start + q->window, turn = TURN, now = start;
+	bool stopped = false;
+
+	pp_traffic_ready(q);
+	while (!stopped && look(w) && now + turn < end) {
+		stopped = pp_traffic_until(q, now + turn);
+		now = pp_clock_monotonic();
+		if (now - start > LASTS && !may_wrap(w))
+			turn = SLOW_TURN;
+	}
+	if (!stopped)
+		(void)pp_traffic_until(q, end);
+	(void)look(w);
+}
+
 static void write_gpu(struct watch *w, struct gpu *g, double seconds)
 {
 	struct pp_json *out = w->nvml.out;
@@ -177,22 +206,20 @@ int pp_traffic_gpu_run(struct pp_json *data, const void *arg, struct pp_error *e
 {
 	const struct pp_traffic_question *q = arg;
 	struct watch *PP_AUTO_FREE w = calloc(1, sizeof(*w));
-	pp_ns start, end;
+	pp_ns start;
 	int r;
 
 	if (!w)
 		return pp_error_set(err, -ENOMEM, "no memory");
 	w->nvml = (struct pp_nvml){.out = data, .gpu = -1};
 	r = open_library(w, q->module_absent, err);
-	if (r)
+	if (r) {
+		pp_traffic_ready(q); /* there is nothing to wait for */
 		return r;
+	}
 	start = pp_clock_monotonic();
-	end = start + q->window;
 	pp_ask_doing("a window of PCIe counters");
-	while (look(w) && pp_clock_monotonic() + TURN < end)
-		pp_traffic_until(pp_clock_monotonic() + TURN);
-	pp_traffic_until(end);
-	(void)look(w);
+	count_all(w, q, start);
 	pp_json_array(data, "gpus");
 	for (unsigned int i = 0; i < w->n; i++)
 		write_gpu(w, &w->gpu[i], (double)(pp_clock_monotonic() - start) / 1e9);

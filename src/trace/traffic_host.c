@@ -132,7 +132,8 @@ int pp_traffic_host_run(struct pp_json *data, const void *arg, struct pp_error *
 		r = pp_uncore_start(uncore, &why);
 	list_ports(q->src, before);
 	start = pp_clock_monotonic();
-	pp_traffic_until(start + q->window);
+	pp_traffic_ready(q);
+	(void)pp_traffic_until(q, start + q->window);
 	if (!r)
 		r = pp_uncore_stop(uncore, bytes, &why);
 	write_ports(data, q->src, before);
