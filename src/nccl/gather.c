@@ -3,6 +3,7 @@
 #include "nccl/gather.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -188,6 +189,58 @@ static bool right(struct pp_nccl_span wrong)
 	return !pp_nccl_span_is(wrong, "N/A") && memchr(wrong.at, 'e', wrong.len);
 }
 
+/* -1: no number. */
+static double decimal(struct pp_nccl_span text)
+{
+	char copy[32], *end;
+	double value;
+
+	if (!text.len || text.len >= sizeof(copy))
+		return -1;
+	memcpy(copy, text.at, text.len);
+	copy[text.len] = '\0';
+	value = strtod(copy, &end);
+	return *end || !(value >= 0) || value > 1e15 ? -1 : value;
+}
+
+static void add_figures(const struct pp_nccl_field *f, struct pp_nccl_bench *b)
+{
+	double us = decimal(f[3].text), busbw = decimal(f[4].text);
+	uint64_t size = f[0].value, bytes;
+
+	if (!size)
+		return;
+	if (us > 0 && (!b->smallest || size <= b->smallest)) {
+		b->smallest = size;
+		b->smallest_us = us;
+	}
+	if (busbw >= 0 && size >= b->largest) {
+		b->largest = size;
+		b->largest_busbw_gbps = busbw;
+	}
+	/* Both halves of a row are timed. */
+	if (!__builtin_mul_overflow(size, 2 * b->iterations, &bytes) &&
+	    bytes <= INT64_MAX - b->payload_bytes)
+		b->payload_bytes += bytes;
+}
+
+/* "# nThread 1 nGpus 1 ... warmup iters: 5 iters: 20 agg iters: 1 ...": calls of each row */
+static void add_parameters(struct pp_nccl_said *s)
+{
+	struct pp_nccl_span text = s->line->message, rest;
+	const char *at = pp_nccl_span_find(text, "warmup iters:");
+	uint64_t iterations = 0, together = 0;
+
+	if (!at)
+		return;
+	rest = (struct pp_nccl_span){at + 13, (size_t)(text.at + text.len - at) - 13};
+	(void)pp_nccl_span_number(rest, " iters: ", false, &iterations);
+	if (!pp_nccl_span_number(rest, "agg iters: ", false, &together))
+		together = 1;
+	if (iterations < 1 << 20 && together < 1 << 20)
+		s->job->bench.iterations = iterations * together;
+}
+
 static void add_row(struct pp_nccl_said *s)
 {
 	const struct pp_nccl_field *f = s->event->field;
@@ -195,6 +248,8 @@ static void add_row(struct pp_nccl_said *s)
 	bool out = right(f[1].text), in = right(f[2].text);
 
 	b->rows++;
+	if (out || pp_nccl_span_is(f[1].text, "N/A"))
+		add_figures(f, b);
 	if (pp_nccl_span_is(f[1].text, "N/A")) {
 		b->rows_unchecked++;
 	} else if (!out || (!in && !pp_nccl_span_is(f[2].text, "N/A"))) {
@@ -265,6 +320,7 @@ void pp_nccl_gather_bench(struct pp_nccl_said *s)
 		}
 		break;
 	case PP_NCCL_TEST_PARAMETERS:
+		add_parameters(s);
 		b->parameters++;
 		b->heads++;
 		break;

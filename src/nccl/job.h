@@ -177,6 +177,11 @@ struct pp_nccl_bench { /* tables of nccl-tests */
 	uint32_t heads, rows, rows_unchecked, rows_wrong;
 	uint64_t largest_right; /* bytes of the largest row that was checked and right */
 	struct pp_nccl_place row, bounds, wrong;
+	/* of rows that are not wrong, out of place; 0 none */
+	uint64_t largest, smallest;
+	double largest_busbw_gbps, smallest_us; /* of the last such row */
+	uint64_t iterations;			/* of each row, as the parameters say; 0 unknown */
+	uint64_t payload_bytes;			/* sizes of all calls that were timed; 0 unknown */
 };
 
 struct pp_nccl_protocols { /* largest message by the protocol that carried it */

@@ -80,6 +80,8 @@ bool pp_nccl_row_read(struct pp_nccl_span text, struct pp_nccl_event *ret)
 		return false;
 	ret->field[1].text = w[n - 2 * half + HALF - 1];
 	ret->field[2].text = w[n - half + HALF - 1];
+	ret->field[3].text = w[n - 2 * half];
+	ret->field[4].text = w[n - 2 * half + HALF - 2];
 	ret->kind = PP_NCCL_TEST_ROW;
 	return true;
 }

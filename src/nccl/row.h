@@ -8,7 +8,10 @@
 
 #include "nccl/event.h"
 
-/* TEST_ROW with fields 0 size, 1 wrong out of place, 2 wrong in place; false: it is no row. */
+/*
+ * TEST_ROW with fields 0 size, 1 wrong out of place, 2 wrong in place, 3 time and 4 busbw out of
+ * place; false: it is no row.
+ */
 bool pp_nccl_row_read(struct pp_nccl_span text, struct pp_nccl_event *ret);
 
 #endif
