@@ -9,6 +9,8 @@
 
 #include "cli/input.h"
 #include "cli/interrupt.h"
+#include "cli/nccl_options.h"
+#include "cli/nccl_run.h"
 #include "cli/nccl_show.h"
 #include "cli/session.h"
 #include "nccl/feed.h"
@@ -99,9 +101,13 @@ int pp_cmd_nccl(const struct pp_args *args)
 	struct pp_session s;
 	int code;
 
-	if (strcmp(pp_args_operand(args, 0), "judge") != 0)
-		return pp_complain(args, PP_EXIT_USAGE, "no '%s' here; did you mean 'judge'?",
-				   pp_args_operand(args, 0));
+	code = pp_nccl_options_check(args);
+	if (code)
+		return code;
+	if (!strcmp(pp_args_operand(args, 0), "run"))
+		return pp_cmd_nccl_run(args);
+	if (pp_args_operands(args) < 2)
+		return pp_complain(args, PP_EXIT_USAGE, "judge wants LOG...; - is standard input");
 	code = open_output(args, &s);
 	if (code)
 		return pp_session_close(&s, code);

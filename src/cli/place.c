@@ -22,6 +22,7 @@ static const char *const names[] = {
 	[PP_PLACE_SIMULATION] = "peerpath-simulation.",
 	[PP_PLACE_NODES] = "peerpath-nodes.",
 	[PP_PLACE_RECORD] = "peerpath-record.",
+	[PP_PLACE_LOGS] = "peerpath-logs.",
 };
 
 /* Absolute: programs may change their directory. */

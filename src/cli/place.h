@@ -19,6 +19,7 @@ enum pp_place_kind {
 	PP_PLACE_SIMULATION, /* a made /sys */
 	PP_PLACE_NODES,	     /* bundles of nodes, until they are in that of prove */
 	PP_PLACE_RECORD,     /* a node's own bundle, until it was sent */
+	PP_PLACE_LOGS,	     /* what an observed job writes about itself */
 };
 
 struct pp_place {

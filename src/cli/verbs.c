@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/bench_options.h"
+#include "cli/nccl_options.h"
 #include "base/banned.h"
 
 static const char *const color_words[] = {"auto", "always", "never", NULL};
@@ -124,7 +125,7 @@ static const struct pp_option soft_options[] = {
 };
 
 static const char *const bundle_words[] = {"show", "verify", NULL};
-static const char *const nccl_words[] = {"judge", NULL};
+static const char *const nccl_words[] = {"judge", "run", NULL};
 
 static const struct pp_option trace_options[] = {
 	{"pid", 0, "PID", "regions of this process alone", NULL},
@@ -179,12 +180,14 @@ const struct pp_verb pp_verbs[] = {
 	 "Applies the rules to the facts of this node: what is wrong, where, why, and the next\n"
 	 "command. What could not be read is unknown, never good. Read-only unless --probe.",
 	 NULL, check_options, pp_common_options, NULL, 0, 0, pp_cmd_check},
-	{"nccl", "judge LOG...", "which path NCCL took, from its logs alone",
-	 "Judges the logs of one job: all ranks together, any NCCL from 2.12 on, - is standard\n"
-	 "input. Proven needs the connection lines of every rank and checked results of large\n"
-	 "messages; everything else is refuted or unproven, with file and line.",
-	 "0 proven, 1 refuted, 2 unproven or no line of NCCL", NULL, pp_output_options, nccl_words,
-	 2, UINT_MAX, pp_cmd_nccl},
+	{"nccl", "judge LOG... | run [-- CMD [ARG]...]",
+	 "which path NCCL took: from its logs, or watched (gate 3)",
+	 "judge reads the logs of one job: all ranks together, any NCCL from 2.12 on, - is\n"
+	 "standard input. Proven needs the connection lines of every rank and checked results of\n"
+	 "large messages; everything else is refuted or unproven, with file and line. run starts\n"
+	 "CMD under observation, and with --controls once more for each control that must fail.",
+	 "judge: 0 proven, 1 refuted, 2 unproven or no line of NCCL; run: the usual",
+	 pp_nccl_options_table, pp_output_options, nccl_words, 1, UINT_MAX, pp_cmd_nccl},
 	{"explain", "[FILE...|WORDS...]", "error text -> cause, how to decide, fix",
 	 "Reads a log (files, or standard input) or words such as: errno 524 from\n"
 	 "ibv_reg_dmabuf_mr. Names known problems, the most certain first, each with the check\n"

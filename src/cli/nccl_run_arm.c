@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One arm of a job on this node: started, watched, its logs read and judged. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "cli/interrupt.h"
+#include "cli/nccl_run.h"
+#include "cli/soft_program.h"
+#include "cli/trace_soft.h"
+#include "nccl/run_judge.h"
+#include "nccl/run_logs.h"
+#include "nccl/run_watch.h"
+#include "node/module.h"
+#include "base/banned.h"
+
+enum { ENVIRONMENT_MOST = 8 << 20 };
+
+/*
+ * The terminal goes to the command where we have it and where nobody else of our group reads from
+ * it: a pager behind us would lose it.
+ */
+static int open_terminal(bool *ret_same_group)
+{
+	struct stat out;
+	int fd;
+
+	*ret_same_group = false;
+	if (!isatty(STDIN_FILENO))
+		return -1;
+	if (!fstat(STDOUT_FILENO, &out) && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode))) {
+		*ret_same_group = true;
+		return -1;
+	}
+	fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	if (fd >= 0 && tcgetpgrp(fd) != getpgrp())
+		pp_cleanup_close(&fd), fd = -1;
+	return fd;
+}
+
+/* The words, as a shell would be given them. */
+static void write_command(char *const *argv, char *ret, size_t size)
+{
+	size_t len = 0;
+
+	*ret = '\0';
+	for (; *argv && len < size - 1; argv++)
+		len += (size_t)snprintf(ret + len, size - len, "%s%s", len ? " " : "", *argv);
+	pp_sanitize(ret, false);
+}
+
+static void name_node(struct pp_nccl_run_node *n)
+{
+	if (gethostname(n->host, sizeof(n->host) - 1) || !n->host[0] || n->host[0] == '(')
+		(void)snprintf(n->host, sizeof(n->host), "localhost");
+	pp_sanitize(n->host, false);
+	(void)snprintf(n->id, sizeof(n->id), "%.*s", (int)strcspn(n->host, "."), n->host);
+}
+
+static int watch(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r,
+		 const struct pp_nccl_environment *e)
+{
+	char copy[PATH_MAX], why[128];
+	bool same_group;
+	int PP_AUTO_CLOSE terminal = open_terminal(&same_group);
+	struct pp_error err = {0};
+	const struct pp_nccl_watch_options o = {
+		.src = c->session.src,
+		.command = {.argv = c->argv,
+			    .environment = e->at,
+			    .out = pp_args_has(c->args, "json") ? STDERR_FILENO : STDOUT_FILENO,
+			    .copy = copy,
+			    .copy_most = PP_NCCL_RUN_LOG / 2,
+			    .terminal = terminal,
+			    .same_group = same_group,
+			    .mask = &c->mask},
+		.timeout = c->timeout,
+		.stopped = pp_interrupted,
+		.node_wide = true,
+		.module_absent = pp_source_probe(c->session.src, "/sys/module/nvidia") == 0,
+		.blind = c->blind,
+		.registry = pp_trace_soft_ask,
+	};
+	int bad;
+
+	(void)snprintf(copy, sizeof(copy), "%s/%s", dir, PP_NCCL_LOG_STDOUT);
+	bad = pp_nccl_watch(&o, r, &r->node[0], &err);
+	if (bad)
+		return pp_complain(c->args, bad == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_USAGE,
+				   "'%s': %s", c->argv[0],
+				   pp_soft_program_why(c->argv[0], -bad, why, sizeof(why)));
+	return 0;
+}
+
+/* The user's own file has what it would have had. */
+static void give_back(struct pp_nccl_running *c, const char *dir, const struct pp_nccl_run *r)
+{
+	const char *mine = NULL, *keep = pp_args_get(c->args, "keep-logs");
+	struct pp_error err = {0};
+	unsigned int failed = 0;
+
+	for (uint32_t i = 0; i < r->n_settings; i++)
+		if (!strcmp(r->setting[i].name, "NCCL_DEBUG_FILE") &&
+		    r->setting[i].from == PP_NCCL_FROM_LOGGING && r->setting[i].was[0])
+			mine = r->setting[i].was;
+	if (mine)
+		failed = pp_nccl_logs_return(dir, mine, &err);
+	if (failed)
+		(void)pp_complain(c->args, 0, "NCCL_DEBUG_FILE: %u logs could not be copied: %s",
+				  failed, err.text);
+	else if (mine && !pp_args_has(c->args, "quiet"))
+		(void)fprintf(stderr,
+			      "peerpath nccl run: NCCL's logs are where NCCL_DEBUG_FILE "
+			      "wants them: %s\n",
+			      mine);
+	if (keep && pp_nccl_logs_keep(dir, keep, pp_nccl_arm_name(r->arm), &err))
+		(void)pp_complain(c->args, 0, "--keep-logs: %s", err.text);
+}
+
+static int judge(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r)
+{
+	struct pp_nccl_run_node *n = &r->node[0];
+	struct pp_nccl_log_count count = {0};
+	struct pp_nccl_feed feed;
+	char line[PP_NCCL_TEXT];
+	int bad = pp_nccl_feed_init(&feed);
+
+	if (!bad) {
+		(void)pp_nccl_logs_read(dir, PP_NCCL_RUN_LOG, pp_nccl_log_to_feed, &feed, &count);
+		pp_nccl_feed_end(&feed);
+		bad = pp_nccl_run_judge(&feed, r, line, sizeof(line));
+	}
+	pp_nccl_feed_done(&feed);
+	if (bad)
+		return pp_complain(c->args, PP_EXIT_INTERNAL, "out of memory");
+	n->log_bytes = count.bytes;
+	n->log_dropped = count.dropped;
+	if (n->ranks < count.files)
+		n->ranks = count.files;
+	n->simulated = n->simulated || r->judgement.simulated;
+	r->simulated = r->simulated || n->simulated;
+	return n->status || line[0] ? pp_nccl_running_root(c, dir, line, r) : 0;
+}
+
+int pp_nccl_running_arm(struct pp_nccl_running *c, enum pp_nccl_arm arm)
+{
+	struct pp_arena arena = PP_ARENA(ENVIRONMENT_MOST);
+	struct pp_nccl_environment e;
+	struct pp_nccl_run *r = NULL;
+	struct pp_error err = {0};
+	struct pp_place place;
+	int code;
+
+	if (pp_place_make(PP_PLACE_LOGS, &place, &err))
+		return pp_complain(c->args, PP_EXIT_INTERNAL, "%s", err.text);
+	code = pp_nccl_run_new(arm, 1, &r) ? pp_complain(c->args, PP_EXIT_INTERNAL, "out of memory")
+					   : 0;
+	if (!code) {
+		write_command(c->argv, r->command, sizeof(r->command));
+		name_node(&r->node[0]);
+		code = pp_nccl_running_environment(c, place.path, r, &e, &arena);
+	}
+	if (!code)
+		code = watch(c, place.path, r, &e);
+	if (!code) {
+		give_back(c, place.path, r);
+		pp_nccl_logs_observed(place.path, &r->node[0]);
+		code = judge(c, place.path, r);
+	}
+	if (!code)
+		c->run[arm] = pp_take(r);
+	r = pp_nccl_run_free(r);
+	pp_arena_done(&arena);
+	pp_place_done(&place);
+	return code;
+}
