@@ -5,7 +5,8 @@
  *
  * Replaced: host and user names, home directories, serial numbers, MAC addresses, GUIDs and GIDs,
  * IP addresses, UUIDs (GPUs, disks, boot and machine ids), values of secret-looking names. The
- * kernel command line keeps what an allow-list names.
+ * kernel command line keeps what an allow-list names; so do names of processes, control groups
+ * and DMA-BUF buffers.
  * Kept, being the evidence: PCI addresses, versions, firmware, board ids, names of devices.
  */
 #ifndef PP_BUNDLE_SCRUB_H

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "bundle/scrub_program.h"
 #include "base/banned.h"
 
 struct rule {
@@ -47,7 +48,9 @@ static const struct rule name_rules[] = {
 	{"*version*", PP_SCRUB_AS_VERSION},  {"*vbios*", PP_SCRUB_AS_VERSION},
 	{"*firmware*", PP_SCRUB_AS_VERSION}, {"fw*", PP_SCRUB_AS_VERSION},
 	{"*release*", PP_SCRUB_AS_VERSION},  {"*driver*", PP_SCRUB_AS_VERSION},
-	{"*inforom*", PP_SCRUB_AS_VERSION},
+	{"*inforom*", PP_SCRUB_AS_VERSION},  {"comm", PP_SCRUB_AS_PROGRAM},
+	{"program", PP_SCRUB_AS_PROGRAM},    {"cgroup", PP_SCRUB_AS_PARTS},
+	{"exe", PP_SCRUB_AS_PARTS},
 };
 
 static enum pp_scrub_context look_up(const struct rule *rules, size_t n, const char *text)
@@ -232,6 +235,12 @@ void pp_scrub_value(struct pp_scrub_text *s, enum pp_scrub_context context, cons
 		return put_opaque(s, value, len, out);
 	case PP_SCRUB_AS_IPV6:
 		return put_ipv6_lines(s, value, len, out);
+	case PP_SCRUB_AS_PROGRAM:
+		s->replaced += pp_scrub_program(s->map, value, len, out);
+		return;
+	case PP_SCRUB_AS_PARTS:
+		s->replaced += pp_scrub_parts(s->map, value, len, out);
+		return;
 	default:
 		return put_trimmed(s, context, value, len, out);
 	}

@@ -16,10 +16,12 @@ enum pp_scrub_context {
 	PP_SCRUB_AS_USER,
 	PP_SCRUB_AS_HOME, /* a home directory: its last part is a user's name */
 	PP_SCRUB_AS_SERIAL,
-	PP_SCRUB_AS_FREE,   /* free text of an administrator: nothing of it is needed */
-	PP_SCRUB_AS_SECRET, /* nothing of it may be kept */
-	PP_SCRUB_AS_IPV6,   /* 32 digits without colons */
-	PP_SCRUB_AS_OPAQUE, /* a number that is made from a hardware address */
+	PP_SCRUB_AS_FREE,    /* free text of an administrator: nothing of it is needed */
+	PP_SCRUB_AS_SECRET,  /* nothing of it may be kept */
+	PP_SCRUB_AS_IPV6,    /* 32 digits without colons */
+	PP_SCRUB_AS_OPAQUE,  /* a number that is made from a hardware address */
+	PP_SCRUB_AS_PROGRAM, /* a process's name */
+	PP_SCRUB_AS_PARTS,   /* path of a control group or a program */
 };
 
 enum pp_scrub_context pp_scrub_context_of_path(const char *path);

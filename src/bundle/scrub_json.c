@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bundle/scrub_context.h"
+#include "bundle/scrub_program.h"
 #include "base/banned.h"
 
 enum { TEXT_MAX = 16 << 20 };
@@ -99,6 +100,21 @@ static json_t *scrubbed_value(struct pp_scrub_text *s, const char *name, const j
 	return json_deep_copy(v);
 }
 
+/* {"name": "dma-buf", "data": {"text"}}: its own grammar, and buffers' names in it. */
+static int scrub_buffers(struct pp_scrub_text *s, const json_t *document)
+{
+	struct pp_buf PP_AUTO_BUF out = PP_BUF(TEXT_MAX);
+	const char *name = json_string_value(json_object_get(document, "name"));
+	json_t *data = json_object_get(document, "data"), *text = json_object_get(data, "text");
+
+	if (!name || strcmp(name, "dma-buf") != 0 || !json_is_string(text))
+		return 0;
+	s->replaced +=
+		pp_scrub_bufinfo(s->map, json_string_value(text), json_string_length(text), &out);
+	text = out.failed ? NULL : json_stringn(pp_buf_text(&out), out.len);
+	return json_object_set_new(data, "text", text) ? -ENOMEM : 0;
+}
+
 int pp_scrub_json(struct pp_scrub_text *s, const char *text, size_t len, struct pp_buf *out)
 {
 	json_t *from = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL), *to;
@@ -108,7 +124,7 @@ int pp_scrub_json(struct pp_scrub_text *s, const char *text, size_t len, struct 
 		json_decref(from);
 		return -EBADMSG;
 	}
-	to = scrubbed_object(s, from);
+	to = scrub_buffers(s, from) ? NULL : scrubbed_object(s, from);
 	json_decref(from);
 	done = to ? json_dumps(to, JSON_INDENT(1)) : NULL;
 	json_decref(to);
