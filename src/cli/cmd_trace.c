@@ -19,7 +19,11 @@ static const pp_ns PERIOD = PP_SECOND, PERIOD_LEAST = 100 * PP_MILLISECOND;
 void pp_tracing_probe(struct pp_tracing *t, bool live)
 {
 	const struct pp_prober_options options = {
-		.self = true, .live = live, .pid = live ? getpid() : 0};
+		.self = true,
+		.live = live,
+		.pid = live ? getpid() : 0,
+		.library = live && *t->library ? t->library : NULL,
+	};
 	struct pp_error err = {0};
 	unsigned int swept;
 	int r;

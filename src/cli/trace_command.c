@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,9 +19,11 @@
 #include "cli/interrupt.h"
 #include "cli/soft_program.h"
 #include "cli/trace_show.h"
+#include "node/library.h"
 #include "base/banned.h"
 
-enum { ANCESTORS = 64 };
+enum { ANCESTORS = 64, PATHS_LIMIT = 1 << 20 };
+static const char LIBRARY[] = "libibverbs.so.1";
 static const pp_ns LOOK_EACH = 250 * PP_MILLISECOND, PATIENCE = 2 * PP_SECOND;
 /* Events are read so often. Nobody waits for them: each would wake a reader, at CMD's expense. */
 enum { READ_EACH_MS = 25 };
@@ -233,13 +236,44 @@ static int run(struct pp_tracing *t, struct pp_trace *kept, bool *ret_kept)
 	return code ? code : *ret_kept ? 0 : look(t, pid, kept, ret_kept);
 }
 
+/* The library that CMD will load, most likely: it may have a path of its own. */
+static void find_library(struct pp_tracing *t)
+{
+	struct pp_arena arena = PP_ARENA(PATHS_LIMIT);
+	struct pp_library_path path;
+	struct utsname machine;
+	size_t at = 0;
+
+	pp_library_path_init(t->session.src, &arena, getenv("LD_LIBRARY_PATH"),
+			     uname(&machine) ? NULL : machine.machine, &path);
+	if (pp_library_find(t->session.src, &path, LIBRARY, &at, t->library))
+		t->library[0] = '\0';
+	pp_arena_done(&arena);
+}
+
+/* Why something was not watched, where nobody has said it. */
+static void explain(struct pp_tracing *t)
+{
+	struct pp_surface_report *live = &t->look.table.surface[PP_SURFACE_LIVE_PROBE],
+				 *library = &t->look.table.surface[PP_SURFACE_LIBRARY];
+
+	t->sampled = live->state != PP_SURFACE_READ;
+	if (t->sampled && !*live->why)
+		(void)snprintf(live->why, sizeof(live->why),
+			       "no probe saw it from the start: looked four times a second");
+	if (*t->library || library->state != PP_SURFACE_UNASKED)
+		return;
+	library->state = PP_SURFACE_ABSENT;
+	(void)snprintf(library->why, sizeof(library->why), "the loader would find no %s", LIBRARY);
+}
+
 int pp_trace_command(struct pp_tracing *t)
 {
-	struct pp_surface_report *live;
 	struct pp_trace kept = {0};
 	bool has = false;
 	int code;
 
+	find_library(t);
 	pp_tracing_probe(t, /* live= */ true);
 	code = t->prober ? run_probed(t, &kept, &has) : run(t, &kept, &has);
 	pp_tracing_unprobe(t);
@@ -249,11 +283,7 @@ int pp_trace_command(struct pp_tracing *t)
 	t->look = kept;
 	if (code)
 		return code;
-	live = &t->look.table.surface[PP_SURFACE_LIVE_PROBE];
-	t->sampled = live->state != PP_SURFACE_READ;
-	if (t->sampled && !*live->why)
-		(void)snprintf(live->why, sizeof(live->why),
-			       "no probe saw it from the start: looked four times a second");
+	explain(t);
 	code = pp_trace_logs_judge(t->args, &t->look.table, &t->logs);
 	if (code)
 		return code;

@@ -26,6 +26,7 @@ struct pp_tracing {
 	pp_ns window;		    /* of --traffic; 0 none */
 	struct pp_traffic *traffic; /* owned; NULL none */
 	/* Of CMD. */
+	char library[PP_PATH_MAX]; /* libibverbs, as the loader would find it; "" none */
 	bool command, ended;
 	bool sampled; /* seen by looks only: what lived between them is unknown */
 	int status;   /* as waitpid() gives it */

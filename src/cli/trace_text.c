@@ -38,10 +38,12 @@ const char *pp_trace_next(const struct pp_trace_table *t, unsigned int missing)
 const char *pp_trace_sentence(const struct pp_trace_table *t, char *buf, size_t size)
 {
 	const struct pp_surface_report *netlink = &t->surface[PP_SURFACE_RESOURCES];
-	size_t proven = 0, unproven = 0, unknown = 0;
+	size_t proven = 0, unproven = 0, unknown = 0, refuted = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
 		const struct pp_region *r = &t->region[i];
+
+		refuted += r->called && r->called_state == PP_REFUTED;
 
 		if (r->simulated)
 			continue;
@@ -55,6 +57,11 @@ const char *pp_trace_sentence(const struct pp_trace_table *t, char *buf, size_t 
 		(void)snprintf(buf, size, "which regions there are is not known: %s%s%s",
 			       pp_surface_state_name(netlink->state), *netlink->why ? ", " : "",
 			       netlink->why);
+	else if (refuted)
+		(void)snprintf(buf, size,
+			       "the kernel says otherwise than the program's library of %zu memory "
+			       "regions; %zu proven, %zu not proven, %zu unknown",
+			       refuted, proven, unproven, unknown);
 	else if (!proven && !unproven && !unknown)
 		(void)snprintf(buf, size, "no process has a memory region");
 	else
@@ -94,6 +101,8 @@ static void by_cell(struct pp_out *o, const struct pp_trace_table *t, const stru
 	by_text(r, by, sizeof(by));
 	if (r->simulated)
 		pp_out_cell(o, "the software device");
+	else if (r->called && r->called_state == PP_REFUTED)
+		pp_out_cellf(o, "%s; refuted: the program called %s()", by, r->called);
 	else if (r->known && r->state == PP_PROVEN)
 		pp_out_cell(o, by);
 	else

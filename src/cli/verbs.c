@@ -201,10 +201,10 @@ const struct pp_verb pp_verbs[] = {
 	 "Lists the memory regions of every process, and by which path each is registered:\n"
 	 "DMA-BUF, peermem, data-direct, EFA's P2P or host memory. It asks the kernel, not the\n"
 	 "program: RDMA netlink, dma-buf's bufinfo, VmPin, peer clients' counters, and probes for\n"
-	 "the length of the look. With CMD it watches from the start. What cannot be seen is\n"
-	 "unknown, with what would show it.",
-	 "0 every region is known and proven, 1 a log is refuted or a region's path changed, 2 "
-	 "unknown",
+	 "the length of the look. With CMD it watches from the start, its libibverbs too. What\n"
+	 "cannot be seen is unknown, with what would show it.",
+	 "0 every region is known and proven, 1 a log or the program's call is refuted, or a "
+	 "region's path changed, 2 unknown",
 	 trace_options, pp_common_options, NULL, 0, UINT_MAX, pp_cmd_trace},
 	{"soft", "show | fault [SPEC...] | -- CMD [ARG]...",
 	 "a software RDMA device for any verbs program",

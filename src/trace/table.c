@@ -91,7 +91,8 @@ static size_t rows_wanted(const struct pp_trace_input *in)
 		n += is_row(&in->resources->item[i]);
 	for (size_t i = 0; in->events && i < in->events->n; i++)
 		n += in->events->item[i].kind == PP_EVENT_ADDED ||
-		     in->events->item[i].kind == PP_EVENT_REGION;
+		     in->events->item[i].kind == PP_EVENT_REGION ||
+		     in->events->item[i].kind == PP_EVENT_REGISTER;
 	return n;
 }
 

@@ -85,11 +85,14 @@ struct pp_region {
 	bool simulated;
 	struct pp_sighting sighting[PP_SIGHTINGS];
 	unsigned int n_sightings;
+	const char *called; /* what the program asked of its library for it; NULL not seen */
 	/* Of verdict.c: */
 	bool known; /* else `unknown`: registration says nothing */
 	enum pp_registration registration;
-	enum pp_claim state;  /* of the claim that it is registered so */
-	bool gpu_memory;      /* exporter is NVIDIA's, or a peer client claimed it */
+	enum pp_claim state; /* of the claim that it is registered so */
+	bool gpu_memory;     /* exporter is NVIDIA's, or a peer client claimed it */
+	/* Of what was called: the kernel proves that it was done, or another thing. */
+	enum pp_claim called_state;
 	const char *why;      /* one line */
 	unsigned int missing; /* bit a surface that would decide or raise it */
 };

@@ -56,11 +56,6 @@ static const char *device_text(const char *device)
 	return *device ? device : "?";
 }
 
-static bool is_dmabuf_call(const char *symbol)
-{
-	return strstr(symbol, "dmabuf") != NULL;
-}
-
 static void keep_buffer(struct pp_join *j, struct pp_region *r, const struct pp_event *e)
 {
 	r->exporter = pp_arena_str(j->t->arena, e->exporter);
@@ -152,18 +147,6 @@ static void saw_host(struct pp_join *j, struct pp_region *r, const struct pp_epi
 	pp_region_saw(r, &s);
 }
 
-static void saw_library(struct pp_join *j, struct pp_region *r, const struct pp_event *e)
-{
-	const struct pp_sighting s = {
-		.by = PP_SURFACE_LIBRARY,
-		.says = PP_REGISTERED_DMABUF,
-		.raw = pp_arena_printf(j->t->arena, "the program called %s()", e->symbol),
-	};
-
-	if (is_dmabuf_call(e->symbol))
-		pp_region_saw(r, &s);
-}
-
 /*
  * The kernel's own structure of the region, by B or when it was added. @buffer knows its buffer: of
  * B the same event, of A the attach before it in that thread; NULL none was seen.
@@ -219,9 +202,10 @@ static void saw_episode(struct pp_join *j, struct pp_region *r, const struct pp_
 		saw_peer(j, r, e);
 	else if (e->umem)
 		saw_host(j, r, e);
-	if (e->library)
-		saw_library(j, r, e->library);
-	if (e->library && !r->address)
+	if (!e->library)
+		return;
+	r->called = e->library->symbol;
+	if (!r->address)
 		r->address = e->library->address;
 }
 
@@ -362,20 +346,13 @@ static int regions(struct pp_join *j)
 	return 0;
 }
 
-int pp_join_events(struct pp_join *j)
+static void spans(const struct pp_events *events, const struct pp_episodes *e, struct span *s,
+		  size_t *ret_n)
 {
-	const struct pp_events *events = j->in->events;
-	struct pp_episode *PP_AUTO_FREE all = NULL;
-	struct span *PP_AUTO_FREE s = NULL;
-	size_t n_all = 0, n = 0;
+	size_t n = 0;
 
-	if (!events || !events->n)
-		return 0;
-	s = calloc(events->n, sizeof(*s));
-	if (!s || pp_join_index(j) || pp_episodes_find(events, &all, &n_all))
-		return -ENOMEM;
-	for (size_t i = 0; i < n_all; i++)
-		s[n++] = (struct span){.event = all[i].added, .episode = i};
+	for (size_t i = 0; i < e->n; i++)
+		s[n++] = (struct span){.event = e->item[i].added, .episode = i};
 	for (size_t i = 0; i < events->n; i++)
 		if (events->item[i].kind == PP_EVENT_REMOVED ||
 		    events->item[i].kind == PP_EVENT_REGION)
@@ -383,6 +360,29 @@ int pp_join_events(struct pp_join *j)
 	for (size_t i = 0; i < n; i++)
 		set_key(&s[i]);
 	qsort(s, n, sizeof(*s), by_key);
-	lives(j, all, s, n);
-	return pp_join_index(j) || regions(j) ? -ENOMEM : 0;
+	*ret_n = n;
+}
+
+int pp_join_events(struct pp_join *j)
+{
+	const struct pp_events *events = j->in->events;
+	struct pp_episodes e = {.n = 0};
+	struct span *PP_AUTO_FREE s = NULL;
+	size_t n = 0;
+	int r;
+
+	if (!events || !events->n)
+		return 0;
+	s = calloc(events->n, sizeof(*s));
+	if (!s || pp_join_index(j) || pp_episodes_find(events, &e))
+		return -ENOMEM;
+	spans(events, &e, s, &n);
+	lives(j, e.item, s, n);
+	r = pp_join_index(j);
+	if (!r)
+		pp_join_calls(j, &e);
+	if (!r)
+		r = regions(j);
+	pp_episodes_done(&e);
+	return r ? -ENOMEM : 0;
 }

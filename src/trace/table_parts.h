@@ -7,6 +7,7 @@
  *   table_owner.c   which process a row belongs to
  *   table_event.c   what probes saw, given to rows; rows that only they saw
  *   table_thread.c  events of a thread -> registrations
+ *   table_library.c calls of the library that are no registration of the kernel's
  *   table_attach.c  attachments of buffers to hcas
  *   table_count.c   what follows from numbers: attachments, references, VmPin
  */
@@ -72,8 +73,19 @@ struct pp_region *pp_join_row(struct pp_join *j, const char *hca);
 const struct pp_trace_hca *pp_join_hca(const struct pp_trace_input *in, const char *name);
 
 int pp_join_events(struct pp_join *j);
-/* Of each ADDED one, in no order; malloc'ed into *ret. -ENOMEM. */
-int pp_episodes_find(const struct pp_events *events, struct pp_episode **ret, size_t *ret_n);
+/* Of each ADDED one, in no order. */
+struct pp_episodes {
+	struct pp_episode *item;      /* malloc'ed */
+	const struct pp_event **call; /* malloc'ed: of the library, and of none of them */
+	size_t n, n_calls;
+};
+/* -ENOMEM. */
+int pp_episodes_find(const struct pp_events *events, struct pp_episodes *ret);
+void pp_episodes_done(struct pp_episodes *e);
+
+/* Calls that succeeded, given to the rows that have their keys; the others get rows of their own.
+ */
+void pp_join_calls(struct pp_join *j, const struct pp_episodes *e);
 
 /* Does @device (of an attachment) belong to @h? @ret_direct: it is its data-direct function. */
 bool pp_join_importer(const struct pp_trace_hca *h, const char *device, bool *ret_direct);

@@ -64,18 +64,33 @@ static void peer(struct pp_episode *e, const struct pp_event *v)
 		e->umem = v;
 }
 
-/* At its beginning a new registration starts; one told at its end is of the last one. */
-static void library(struct pp_episode *e, struct pp_episode *last, const struct pp_event *v)
+static bool same_key(const struct pp_event *a, const struct pp_event *b)
 {
-	if (!v->has_result)
-		*e = (struct pp_episode){.library = v};
-	else if (e->umem || e->attach || e->p2p)
-		e->library = v;
-	else if (last && !last->library)
-		last->library = v;
+	return !a->has_lkey || !b->has_lkey || a->lkey == b->lkey;
 }
 
-static void step(struct pp_episode *e, struct pp_episode *last, const struct pp_event *v)
+/*
+ * At its beginning a new registration starts; one told at its end is of the last one. One call may
+ * be made of another: both end with the same key.
+ */
+static void library(struct pp_episode *e, struct pp_episode *last, const struct pp_event *v,
+		    struct pp_episodes *out)
+{
+	if (!v->has_result) {
+		*e = (struct pp_episode){.library = v};
+		return;
+	}
+	*e = (struct pp_episode){0};
+	if (v->result)
+		return;
+	if (last && same_key(last->added, v))
+		last->library = last->library ? last->library : v;
+	else if (v->has_lkey)
+		out->call[out->n_calls++] = v;
+}
+
+static void step(struct pp_episode *e, struct pp_episode *last, const struct pp_event *v,
+		 struct pp_episodes *out)
 {
 	switch (v->kind) {
 	case PP_EVENT_DMABUF:
@@ -96,14 +111,14 @@ static void step(struct pp_episode *e, struct pp_episode *last, const struct pp_
 			e->p2p = v;
 		break;
 	case PP_EVENT_REGISTER:
-		library(e, last, v);
+		library(e, last, v, out);
 		break;
 	default:
 		break;
 	}
 }
 
-static void walk(const struct pp_event **v, size_t n, struct pp_episode *out, size_t *ret_n)
+static void walk(const struct pp_event **v, size_t n, struct pp_episodes *out)
 {
 	struct pp_episode now = {0}, *last = NULL;
 	pid_t pid = 0; /* of the thread, once an event says it */
@@ -119,21 +134,21 @@ static void walk(const struct pp_event **v, size_t n, struct pp_episode *out, si
 		}
 		pid = v[i]->pid ? v[i]->pid : pid;
 		if (v[i]->kind != PP_EVENT_ADDED) {
-			step(&now, last, v[i]);
+			step(&now, last, v[i], out);
 			continue;
 		}
 		now.added = v[i];
-		last = &out[(*ret_n)++];
+		last = &out->item[out->n++];
 		*last = now;
 		now = (struct pp_episode){0};
 	}
 }
 
-int pp_episodes_find(const struct pp_events *events, struct pp_episode **ret, size_t *ret_n)
+int pp_episodes_find(const struct pp_events *events, struct pp_episodes *ret)
 {
 	const struct pp_event **PP_AUTO_FREE v = calloc(events->n + 1, sizeof(const void *));
-	struct pp_episode *out;
-	size_t n = 0, added = 0;
+	struct pp_episodes out = {.n = 0};
+	size_t n = 0, added = 0, calls = 0;
 
 	if (!v)
 		return -ENOMEM;
@@ -142,14 +157,24 @@ int pp_episodes_find(const struct pp_events *events, struct pp_episode **ret, si
 		    events->item[i].kind == PP_EVENT_REMOVED)
 			continue;
 		added += events->item[i].kind == PP_EVENT_ADDED;
+		calls += events->item[i].kind == PP_EVENT_REGISTER;
 		v[n++] = &events->item[i];
 	}
-	out = calloc(added + 1, sizeof(*out));
-	if (!out)
+	out.item = calloc(added + 1, sizeof(*out.item));
+	out.call = calloc(calls + 1, sizeof(const void *));
+	if (!out.item || !out.call) {
+		pp_episodes_done(&out);
 		return -ENOMEM;
+	}
 	qsort(v, n, sizeof(const void *), by_thread);
-	*ret_n = 0;
-	walk(v, n, out, ret_n);
+	walk(v, n, &out);
 	*ret = out;
 	return 0;
+}
+
+void pp_episodes_done(struct pp_episodes *e)
+{
+	free(e->item);
+	free(e->call);
+	*e = (struct pp_episodes){0};
 }

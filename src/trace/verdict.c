@@ -29,7 +29,6 @@ static const struct pp_sighting *pick(const struct pp_region *r, bool sufficient
 	static const enum pp_surface order[] = {
 		PP_SURFACE_SELF_PROBE, PP_SURFACE_LIVE_PROBE, PP_SURFACE_TRACEPOINTS,
 		PP_SURFACE_BUFINFO,    PP_SURFACE_PEERMEM,    PP_SURFACE_RESOURCES,
-		PP_SURFACE_LIBRARY,
 	};
 	const struct pp_sighting *best = NULL;
 
@@ -226,9 +225,31 @@ static void guess(const struct pp_judging *g, const struct pp_run *run, struct p
 		r->registration = PP_REGISTERED_HOST;
 		r->why = "by exclusion: VmPin has all its process's regions, and no peer client "
 			 "has one";
+	} else if (!*r->why && r->called) {
+		r->why = pp_arena_printf(g->t->arena,
+					 "the program called %s(), and no witness of the kernel "
+					 "that is read shows how it is registered",
+					 r->called);
 	} else if (!*r->why) {
 		r->why = "no witness that is read shows how it is registered";
 	}
+}
+
+/* A program that asks for a DMA-BUF names a descriptor; what asks for an address is no DMA-BUF. */
+static void judge_call(const struct pp_judging *g, struct pp_region *r)
+{
+	bool asked = strstr(r->called, "dmabuf") != NULL;
+	bool is = r->registration == PP_REGISTERED_DMABUF ||
+		  r->registration == PP_REGISTERED_DATA_DIRECT;
+
+	r->called_state = PP_UNPROVEN;
+	if (!r->known || r->state != PP_PROVEN)
+		return;
+	r->called_state = asked == is ? PP_PROVEN : PP_REFUTED;
+	if (r->called_state == PP_REFUTED)
+		r->why = pp_arena_printf(g->t->arena,
+					 "%s; the program called %s(): the kernel says otherwise",
+					 r->why, r->called);
 }
 
 void pp_region_judge(const struct pp_judging *g, const struct pp_run *run, struct pp_region *r)
@@ -254,6 +275,8 @@ void pp_region_judge(const struct pp_judging *g, const struct pp_run *run, struc
 	} else {
 		guess(g, run, r);
 	}
+	if (r->called)
+		judge_call(g, r);
 }
 
 static int index_buffers(struct pp_judging *g)

@@ -181,6 +181,9 @@ void pp_process_judge(const struct pp_judging *g, const struct pp_run *run,
 
 enum pp_verdict pp_trace_verdict(const struct pp_trace_table *t)
 {
+	for (size_t i = 0; i < t->n; i++)
+		if (t->region[i].called && t->region[i].called_state == PP_REFUTED)
+			return PP_FAIL;
 	if (!pp_surface_whole(t, PP_SURFACE_RESOURCES))
 		return PP_UNKNOWN;
 	for (size_t i = 0; i < t->n; i++)

@@ -61,6 +61,19 @@ static void write_sightings(struct pp_json *j, const struct pp_region *r)
 	pp_json_end_array(j);
 }
 
+/* Another witness's word for the same region. */
+static void write_call(struct pp_json *j, const struct pp_region *r)
+{
+	if (!r->called)
+		return;
+	pp_json_object(j, "call");
+	pp_json_str(j, "witness", pp_witness_name(PP_BY_LIBRARY));
+	pp_json_str(j, "surface", pp_surface_name(PP_SURFACE_LIBRARY));
+	pp_json_str(j, "function", r->called);
+	pp_json_str(j, "state", pp_claim_name(r->called_state));
+	pp_json_end_object(j);
+}
+
 static void write_owner(struct pp_json *j, const struct pp_region *r)
 {
 	if (r->pid)
@@ -105,6 +118,7 @@ static void write_region(struct pp_json *j, const struct pp_region *r)
 	write_number(j, "added_monotonic_ns", r->added != 0, (uint64_t)r->added);
 	write_number(j, "removed_monotonic_ns", r->removed != 0, (uint64_t)r->removed);
 	write_sightings(j, r);
+	write_call(j, r);
 	pp_json_str(j, "why", r->why);
 	write_missing(j, r->missing);
 	pp_json_bool(j, "simulated", r->simulated);

@@ -215,6 +215,86 @@ static void test_added_dmabuf(void **state)
 	is(w, 7, PP_REGISTERED_DATA_DIRECT, PP_PROVEN, true);
 }
 
+static struct pp_event *call(struct world *w, const char *symbol, int64_t result, uint32_t lkey)
+{
+	struct pp_event *e = world_event(w, PP_EVENT_REGISTER, 42, symbol);
+
+	e->pid = 0; /* a uprobe names its thread */
+	e->has_result = true;
+	e->result = result;
+	e->lkey = lkey;
+	e->has_lkey = !result;
+	e->length = 2 * MIB;
+	return e;
+}
+
+static void is_called(const struct world *w, uint32_t mrn, const char *symbol, enum pp_claim state)
+{
+	const struct pp_region *r = world_row(w, mrn);
+
+	assert_non_null(r->called);
+	assert_string_equal(r->called, symbol);
+	if (r->called_state != state)
+		fail_msg("%s() is %s: %s", symbol, pp_claim_name(r->called_state), r->why);
+}
+
+/* The library's word beside the kernel's, which is believed. */
+static void test_called(void **state)
+{
+	struct world *w = *state;
+
+	added_dmabuf(w);
+	w->event[1].lkey = 0x1007;
+	w->event[1].has_lkey = true;
+	call(w, "ibv_reg_dmabuf_mr", -61, 0); /* one that failed says nothing */
+	world_judge(w);
+	assert_null(world_row(w, 7)->called);
+	w->events.n--;
+	call(w, "ibv_reg_dmabuf_mr", 0, 0x1007);
+	call(w, "ibv_reg_dmabuf_mr", 0, 0x1007); /* one call made of another */
+	world_judge(w);
+	assert_int_equal(w->t.n, 1);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_PROVEN, true);
+	is_called(w, 7, "ibv_reg_dmabuf_mr", PP_PROVEN);
+	w->event[1].is_dmabuf = PP_NO;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_HOST, PP_PROVEN, false);
+	is_called(w, 7, "ibv_reg_dmabuf_mr", PP_REFUTED);
+	assert_non_null(strstr(world_row(w, 7)->why, "the kernel says otherwise"));
+	assert_int_equal(pp_trace_verdict(&w->t), PP_FAIL);
+	w->event[1].is_dmabuf = PP_YES;
+	w->events.n = 2;
+	call(w, "ibv_reg_mr_iova2", 0, 0x1007);
+	world_judge(w);
+	is_called(w, 7, "ibv_reg_mr_iova2", PP_REFUTED);
+}
+
+/* It says yes, and the kernel nothing. */
+static void test_called_alone(void **state)
+{
+	struct world *w = *state;
+	const struct pp_region *r;
+
+	start(w, 0);
+	world_mr(w, 7, 42, 2 * MIB);
+	call(w, "ibv_reg_dmabuf_mr", 0, 0x1007);
+	world_judge(w);
+	assert_int_equal(w->t.n, 1);
+	is_unknown(w, 7);
+	is_called(w, 7, "ibv_reg_dmabuf_mr", PP_UNPROVEN);
+	assert_non_null(strstr(world_row(w, 7)->why, "no witness of the kernel"));
+	w->event[0].lkey = 0x2000; /* of no region that is listed */
+	world_judge(w);
+	assert_int_equal(w->t.n, 2);
+	is_unknown(w, 7);
+	r = w->t.region[0].has_mrn ? &w->t.region[1] : &w->t.region[0];
+	assert_false(r->known);
+	assert_int_equal(r->lkey, 0x2000);
+	assert_int_equal(r->called_state, PP_UNPROVEN);
+	assert_non_null(strstr(r->why, "nothing of the kernel shows the region"));
+	assert_int_equal(pp_trace_verdict(&w->t), PP_UNKNOWN);
+}
+
 /* What was attached and given up: the umem says that it is not of that. */
 static void test_added_others(void **state)
 {
@@ -972,6 +1052,8 @@ int main(void)
 		TEST(test_live_dmabuf),
 		TEST(test_added_dmabuf),
 		TEST(test_added_others),
+		TEST(test_called),
+		TEST(test_called_alone),
 		TEST(test_self_data_direct),
 		TEST(test_live_thread),
 		TEST(test_live_fallback),
