@@ -7,20 +7,23 @@
  * It watches its user, who is to copy in a context of his own, never wait, and leave freed memory
  * alone: what it sees is appended to the file PP_FAKE_CUDA_LOG, a line each:
  *
- *	copy <pid> to-device|to-host <bytes>      wrong <pid> <what>
- *	pin <pid> all|read-only <bytes>           unpin <pid>
+ *	copy <pid> to-device|to-host|direct <bytes>   wrong <pid> <what>
+ *	pin <pid> all|read-only <bytes>               unpin <pid>
+ *	export|import|let-go <pid> vmm|ipc <bytes>
  *
- * PP_FAKE_CUDA_DELAY_US: how long a copy takes at most (default 200). PP_FAKE_CUDA: fail-context;
- * fail-copy: every tenth copy of a process fails;
- * no-read-only: memory cannot be page-locked for reading only; hang: no copy of more than 1 MiB is
- *ever done.
+ * PP_FAKE_CUDA_DELAY_US: how long a copy takes at most (default 200). PP_FAKE_CUDA_GPUS: how many
+ * (default 1). PP_FAKE_CUDA_LINES: copies fill lines of 128 bytes one by one, in descending order,
+ * some of them at each look at an event. PP_FAKE_CUDA, words with commas between: fail-context;
+ * fail-copy: every tenth copy of a process fails; fail-direct: copies between two places of GPUs
+ * do; no-read-only: memory cannot be page-locked for reading only; hang: no copy of more than 1 MiB
+ * is ever done; hang-direct: nor one between two places of GPUs; no-export, no-import, no-access: sharing memory fails there; both-ways: access
+ * cannot be had for reading alone.
  */
+#include "cuda_copy.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,26 +31,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define API __attribute__((visibility("default")))
-
-#pragma GCC diagnostic ignored "-Wmissing-prototypes"
-
 enum {
-	INVALID_VALUE = 1,
-	OUT_OF_MEMORY = 2,
-	INVALID_CONTEXT = 201,
-	NOT_READY = 600,
-	NOT_SUPPORTED = 801,
-	LAUNCH_FAILED = 719,
-	MEMORY_MAX = 256,
 	PINNED_MAX = 256,
 	STACK_MAX = 16,
-	GRANULARITY = 2 << 20,
 	OWNED_MAX = 256,
+	GPUS_MAX = 2,
+	LINE = 128,
+	LINES_AT_ONCE = 64,
 };
 
 struct context {
 	bool primary;
+	int device;
 	void *owned[OWNED_MAX]; /* streams and events, which go with it */
 	unsigned int num_owned;
 };
@@ -56,11 +51,11 @@ struct op {
 	struct op *next;
 	struct context *context;
 	bool to_device;
-	uint64_t device;
+	uint64_t device, from; /* from: of a copy between two places of GPUs */
 	void *host;
-	size_t len;
+	size_t len, left;
 	int64_t due; /* ns */
-	bool fails;
+	bool fails, kernel;
 };
 
 struct stream {
@@ -76,30 +71,34 @@ struct event {
 	uint64_t behind;
 };
 
-static struct memory {
-	uint64_t va;
-	size_t len;
-	uint8_t *bytes;
-	bool mapped; /* by cuMemMap() */
-} memory[MEMORY_MAX];
-
 static struct {
 	uintptr_t at;
 	size_t len;
 	bool read_only;
 } pinned[PINNED_MAX];
 
-static struct context primary = {.primary = true};
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct context primaries[GPUS_MAX] = {{.primary = true}, {.primary = true, .device = 1}};
+pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct context *stack[STACK_MAX];
 static __thread unsigned int depth;
 static unsigned int copies;
 
-static bool mode(const char *word)
+bool fake_mode(const char *word)
 {
 	const char *set = getenv("PP_FAKE_CUDA");
+	size_t len = strlen(word);
 
-	return set && !strcmp(set, word);
+	for (; set && *set; set += strcspn(set, ","), set += *set == ',')
+		if (!strncmp(set, word, len) && (!set[len] || set[len] == ','))
+			return true;
+	return false;
+}
+
+int fake_gpus(void)
+{
+	const char *set = getenv("PP_FAKE_CUDA_GPUS");
+
+	return set && !strcmp(set, "2") ? 2 : 1;
 }
 
 static int64_t now(void)
@@ -110,7 +109,7 @@ static int64_t now(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
+void fake_say(const char *format, ...)
 {
 	const char *path = getenv("PP_FAKE_CUDA_LOG");
 	char line[256];
@@ -128,9 +127,9 @@ static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
 	close(fd);
 }
 
-static void wrong(const char *what)
+void fake_wrong(const char *what)
 {
-	say("wrong %d %s\n", getpid(), what);
+	fake_say("wrong %d %s\n", getpid(), what);
 }
 
 static struct context *current(void)
@@ -138,35 +137,58 @@ static struct context *current(void)
 	return depth ? stack[depth - 1] : NULL;
 }
 
-static struct memory *find(uint64_t at)
+bool fake_in_primary(void)
 {
-	for (unsigned int i = 0; i < MEMORY_MAX; i++)
-		if (memory[i].len && at - memory[i].va < memory[i].len)
-			return &memory[i];
-	return NULL;
+	return current() && current()->primary;
 }
 
-/* Bytes of the device: of one mapping, or of several that follow each other. */
-static void move(uint64_t device, uint8_t *host, size_t len, bool to_device)
+int fake_gpu(void)
+{
+	return current() ? current()->device : 0;
+}
+
+/* Bytes at @at that a copy, in a context of @gpu, may touch, and how many there are in a row; NULL:
+ * none, and that was wrong. */
+static uint8_t *reach(uint64_t at, const struct op *op, int gpu, bool writes, size_t *ret_len)
+{
+	struct memory *m = fake_find(at);
+	unsigned int may;
+
+	if (!m) {
+		fake_wrong("a copy touches memory that is not, or no more, the device's");
+		return NULL;
+	}
+	may = writes ? m->writes : m->reads;
+	/* The copy engines find allocated memory of any GPU of the process. */
+	if (!(may >> gpu & 1) && (m->block->vmm || op->kernel)) {
+		fake_wrong(writes ? "a copy writes where its GPU may not"
+				  : "a copy reads where its GPU may not");
+		return NULL;
+	}
+	*ret_len = m->len - (at - m->va);
+	return m->block->bytes + (at - m->va);
+}
+
+/* Bytes [at, at+len) of a copy: of one mapping, or of several that follow each other. */
+static bool move(const struct op *op, int gpu, size_t at, size_t len)
 {
 	while (len) {
-		struct memory *m = find(device);
-		size_t offset, part;
+		size_t part = len, more = len;
+		uint8_t *bytes = reach(op->device + at, op, gpu, op->to_device, &more);
+		uint8_t *other = (uint8_t *)op->host + at;
 
-		if (!m) {
-			wrong("a copy touches memory that is not, or no more, the device's");
-			return;
+		part = more < part ? more : part;
+		if (bytes && op->from) {
+			other = reach(op->from + at, op, gpu, false, &more);
+			part = more < part ? more : part;
 		}
-		offset = device - m->va;
-		part = m->len - offset < len ? m->len - offset : len;
-		if (to_device)
-			memcpy(m->bytes + offset, host, part);
-		else
-			memcpy(host, m->bytes + offset, part);
-		device += part;
-		host += part;
+		if (!bytes || !other)
+			return false;
+		memcpy(op->to_device ? bytes : other, op->to_device ? other : bytes, part);
+		at += part;
 		len -= part;
 	}
+	return true;
 }
 
 static bool is_pinned(const void *at, size_t len, bool written)
@@ -186,20 +208,19 @@ API int cuInit(unsigned int flags)
 
 API int cuDeviceGetCount(int *to)
 {
-	*to = 1;
+	*to = fake_gpus();
 	return 0;
 }
 
 API int cuDeviceGet(int *to, int ordinal)
 {
-	*to = 0;
-	return ordinal ? 101 : 0;
+	*to = ordinal;
+	return ordinal >= 0 && ordinal < fake_gpus() ? 0 : 101;
 }
 
 API int cuDeviceGetPCIBusId(char *to, int size, int device)
 {
-	(void)device;
-	(void)strncpy(to, "0000:3B:00.0", (size_t)size);
+	(void)strncpy(to, device ? "0000:9A:00.0" : "0000:3B:00.0", (size_t)size);
 	return 0;
 }
 
@@ -212,8 +233,7 @@ API int cuDeviceGetAttribute(int *to, int attribute, int device)
 
 API int cuDevicePrimaryCtxRetain(struct context **to, int device)
 {
-	(void)device;
-	*to = &primary;
+	*to = &primaries[device];
 	return 0;
 }
 
@@ -250,17 +270,18 @@ API int cuCtxGetCurrent(struct context **to)
 API int cuCtxCreate_v2(struct context **to, unsigned int flags, int device)
 {
 	(void)flags;
-	(void)device;
-	if (mode("fail-context"))
+	if (fake_mode("fail-context"))
 		return OUT_OF_MEMORY;
 	*to = calloc(1, sizeof(**to));
+	if (*to)
+		(*to)->device = device;
 	return *to ? cuCtxPushCurrent_v2(*to) : OUT_OF_MEMORY;
 }
 
 API int cuCtxDestroy_v2(struct context *context)
 {
 	if (context->primary) {
-		wrong("the application's context is destroyed");
+		fake_wrong("the application's context is destroyed");
 		return INVALID_VALUE;
 	}
 	for (unsigned int i = 0; i < context->num_owned; i++)
@@ -282,8 +303,8 @@ static void *part(size_t size)
 
 API int cuCtxSynchronize(void)
 {
-	if (current() != &primary)
-		wrong("cuCtxSynchronize");
+	if (!fake_in_primary())
+		fake_wrong("cuCtxSynchronize");
 	return 0;
 }
 
@@ -300,7 +321,7 @@ API int cuThreadExchangeStreamCaptureMode(int *to)
 API int cuStreamCreate(struct stream **to, unsigned int flags)
 {
 	if (flags != 1)
-		wrong("a stream that waits for others");
+		fake_wrong("a stream that waits for others");
 	if (!current())
 		return INVALID_CONTEXT;
 	*to = part(sizeof(**to));
@@ -313,7 +334,7 @@ API int cuStreamCreate(struct stream **to, unsigned int flags)
 API int cuStreamSynchronize(struct stream *stream)
 {
 	if (!stream || !stream->context->primary)
-		wrong("cuStreamSynchronize");
+		fake_wrong("cuStreamSynchronize");
 	return 0;
 }
 
@@ -326,26 +347,45 @@ API int cuEventCreate(struct event **to, unsigned int flags)
 
 API int cuEventRecord(struct event *event, struct stream *stream)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&fake_lock);
 	event->stream = stream;
 	event->behind = stream->begun;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
-static void carry_out(struct stream *s)
+/* Some of the lines of a copy, from its end. true: all of it is done. */
+static bool carry_on(const struct stream *s, struct op *op)
+{
+	for (unsigned int n = 0; op->left && n < LINES_AT_ONCE; n++) {
+		size_t behind = (op->device + op->left) % LINE;
+		size_t part = behind ? behind : LINE;
+
+		part = part < op->left ? part : op->left;
+		op->left -= part;
+		if (!move(op, s->context->device, op->left, part))
+			return true;
+	}
+	return !op->left;
+}
+
+/* The first copy, or some of it. true: it is over. */
+static bool carry_out(struct stream *s)
 {
 	struct op *op = s->first;
 
+	if (op->fails)
+		s->failed = true;
+	else if (!getenv("PP_FAKE_CUDA_LINES") || !op->to_device)
+		(void)move(op, s->context->device, 0, op->len);
+	else if (!carry_on(s, op))
+		return false;
 	s->first = op->next;
 	if (!s->first)
 		s->last = NULL;
 	s->done++;
-	if (op->fails)
-		s->failed = true;
-	else
-		move(op->device, op->host, op->len, op->to_device);
 	free(op);
+	return true;
 }
 
 API int cuEventQuery(struct event *event)
@@ -353,19 +393,20 @@ API int cuEventQuery(struct event *event)
 	struct stream *s = event->stream;
 	bool done, failed;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&fake_lock);
 	while (s->first && s->done < event->behind && s->first->due <= now())
-		carry_out(s);
+		if (!carry_out(s))
+			break;
 	done = s->done >= event->behind;
 	failed = s->failed;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&fake_lock);
 	return failed ? LAUNCH_FAILED : done ? 0 : NOT_READY;
 }
 
 API int cuEventSynchronize(struct event *event)
 {
 	(void)event;
-	wrong("cuEventSynchronize");
+	fake_wrong("cuEventSynchronize");
 	return 0;
 }
 
@@ -377,18 +418,24 @@ static int begin(struct op op, struct stream *s)
 
 	if (!copy)
 		return OUT_OF_MEMORY;
-	say("copy %d %s %zu\n", getpid(), op.to_device ? "to-device" : "to-host", op.len);
+	fake_say("copy %d %s %zu\n", getpid(),
+		 op.from	? "direct"
+		 : op.to_device ? "to-device"
+				: "to-host",
+		 op.len);
 	if (!s || s->context->primary || current() != s->context)
-		wrong("a copy in the application's context");
-	pthread_mutex_lock(&lock);
-	if (!is_pinned(op.host, op.len, !op.to_device))
-		wrong("a copy of memory that is not page-locked");
-	if (!find(op.device))
-		wrong("a copy of memory that is not, or no more, the device's");
+		fake_wrong("a copy in the application's context");
+	pthread_mutex_lock(&fake_lock);
+	if (!op.from && !is_pinned(op.host, op.len, !op.to_device))
+		fake_wrong("a copy of memory that is not page-locked");
+	if (!fake_find(op.device) || (op.from && !fake_find(op.from)))
+		fake_wrong("a copy of memory that is not, or no more, the device's");
 	op.next = NULL;
-	op.fails = mode("fail-copy") && ++copies % 10 == 0;
+	op.left = op.len;
+	op.fails = (fake_mode("fail-copy") && ++copies % 10 == 0) ||
+		   (fake_mode("fail-direct") && op.from);
 	op.due = now() + (most ? rand() % most : 0);
-	if (mode("hang") && op.len > 1 << 20)
+	if ((fake_mode("hang") && op.len > 1 << 20) || (fake_mode("hang-direct") && op.from))
 		op.due = INT64_MAX;
 	*copy = op;
 	if (s->last)
@@ -397,7 +444,7 @@ static int begin(struct op op, struct stream *s)
 		s->first = copy;
 	s->last = copy;
 	s->begun++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
@@ -411,10 +458,15 @@ API int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, struct stream 
 	return begin((struct op){.device = from, .host = to, .len = len}, s);
 }
 
+API int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t len, struct stream *s)
+{
+	return begin((struct op){.to_device = true, .device = to, .from = from, .len = len}, s);
+}
+
 API int cuModuleLoadData(void **to, const void *image)
 {
-	if (current() == &primary)
-		wrong("a kernel in the application's context");
+	if (fake_in_primary())
+		fake_wrong("a kernel in the application's context");
 	*to = (void *)(uintptr_t)image;
 	return strstr(image, ".entry soft_copy") ? 0 : INVALID_VALUE;
 }
@@ -432,17 +484,20 @@ API int cuLaunchKernel(void *function, unsigned int x, unsigned int y, unsigned 
 {
 	uint64_t to = *(uint64_t *)arguments[0], from = *(uint64_t *)arguments[1];
 	size_t len = *(uint64_t *)arguments[2];
-	bool to_device;
+	bool to_device, from_device;
 
 	(void)function;
 	(void)shared;
 	if (!x || y != 1 || z != 1 || !block_x || block_y != 1 || block_z != 1 || more)
 		return INVALID_VALUE;
-	pthread_mutex_lock(&lock);
-	to_device = find(to) != NULL;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&fake_lock);
+	to_device = fake_find(to) != NULL;
+	from_device = fake_find(from) != NULL;
+	pthread_mutex_unlock(&fake_lock);
 	return begin((struct op){.to_device = to_device,
+				 .kernel = true,
 				 .device = to_device ? to : from,
+				 .from = to_device && from_device ? from : 0,
 				 .host = (void *)(uintptr_t)(to_device ? from : to),
 				 .len = len},
 		     s);
@@ -450,13 +505,14 @@ API int cuLaunchKernel(void *function, unsigned int x, unsigned int y, unsigned 
 
 static int at_once(uint64_t device, void *host, size_t len, bool to_device)
 {
-	if (current() != &primary) {
-		wrong("a copy that is waited for");
+	if (!fake_in_primary()) {
+		fake_wrong("a copy that is waited for");
 		return INVALID_CONTEXT;
 	}
-	pthread_mutex_lock(&lock);
-	move(device, host, len, to_device);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&fake_lock);
+	(void)move(&(struct op){.to_device = to_device, .device = device, .host = host}, fake_gpu(),
+		   0, len);
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
@@ -490,14 +546,14 @@ API int cuMemHostRegister_v2(void *at, size_t len, unsigned int flags)
 {
 	bool read_only = flags & 8;
 
-	if (current() == &primary || !(flags & 1))
-		wrong("staging is not every context's");
-	if (read_only && mode("no-read-only"))
+	if (fake_in_primary() || !(flags & 1))
+		fake_wrong("staging is not every context's");
+	if (read_only && fake_mode("no-read-only"))
 		return NOT_SUPPORTED;
 	if (!read_only && !writable(at))
 		return INVALID_VALUE;
-	say("pin %d %s %zu\n", getpid(), read_only ? "read-only" : "all", len);
-	pthread_mutex_lock(&lock);
+	fake_say("pin %d %s %zu\n", getpid(), read_only ? "read-only" : "all", len);
+	pthread_mutex_lock(&fake_lock);
 	for (unsigned int i = 0; i < PINNED_MAX; i++) {
 		if (pinned[i].len)
 			continue;
@@ -506,7 +562,7 @@ API int cuMemHostRegister_v2(void *at, size_t len, unsigned int flags)
 		pinned[i].read_only = read_only;
 		break;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
@@ -514,184 +570,17 @@ API int cuMemHostUnregister(void *at)
 {
 	int rc = INVALID_VALUE;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&fake_lock);
 	for (unsigned int i = 0; i < PINNED_MAX && rc; i++) {
 		if (!pinned[i].len || pinned[i].at != (uintptr_t)at)
 			continue;
 		memset(&pinned[i], 0, sizeof(pinned[i]));
 		rc = 0;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&fake_lock);
 	if (rc)
-		wrong("memory is let go that was not page-locked");
+		fake_wrong("memory is let go that was not page-locked");
 	else
-		say("unpin %d\n", getpid());
+		fake_say("unpin %d\n", getpid());
 	return rc;
-}
-
-/* Memory at @va, or anywhere. */
-static int make(uint64_t *va, size_t len, bool mapped)
-{
-	void *at = *va ? (void *)(uintptr_t)*va
-		       : mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int rc = OUT_OF_MEMORY;
-
-	pthread_mutex_lock(&lock);
-	for (unsigned int i = 0; i < MEMORY_MAX && at != MAP_FAILED; i++) {
-		if (memory[i].len)
-			continue;
-		memory[i].bytes = malloc(len);
-		if (!memory[i].bytes)
-			break;
-		memory[i].va = (uintptr_t)at;
-		memory[i].len = len;
-		memory[i].mapped = mapped;
-		*va = (uintptr_t)at;
-		rc = 0;
-		break;
-	}
-	pthread_mutex_unlock(&lock);
-	return rc;
-}
-
-static int unmake(uint64_t va)
-{
-	struct memory *m;
-
-	pthread_mutex_lock(&lock);
-	m = find(va);
-	if (m) {
-		free(m->bytes);
-		memset(m, 0, sizeof(*m));
-	}
-	pthread_mutex_unlock(&lock);
-	return m ? 0 : INVALID_VALUE;
-}
-
-API int cuMemAlloc_v2(uint64_t *to, size_t len)
-{
-	*to = 0;
-	return make(to, (len + GRANULARITY - 1) / GRANULARITY * GRANULARITY, false);
-}
-
-API int cuMemFree_v2(uint64_t va)
-{
-	return unmake(va);
-}
-
-API int cuMemGetAllocationGranularity(size_t *to, const void *properties, int option)
-{
-	(void)properties;
-	(void)option;
-	*to = GRANULARITY;
-	return 0;
-}
-
-/* A handle is a length: what it stands for is made when it is mapped. */
-API int cuMemCreate(uint64_t *handle, size_t len, const void *properties, unsigned long long flags)
-{
-	(void)properties;
-	(void)flags;
-	*handle = len;
-	return 0;
-}
-
-API int cuMemAddressReserve(uint64_t *to, size_t len, size_t alignment, uint64_t hint,
-			    unsigned long long flags)
-{
-	void *at = mmap(NULL, len + GRANULARITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	(void)alignment;
-	(void)hint;
-	(void)flags;
-	*to = ((uintptr_t)at + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
-	return at == MAP_FAILED ? OUT_OF_MEMORY : 0;
-}
-
-API int cuMemMap(uint64_t va, size_t len, size_t offset, uint64_t handle, unsigned long long flags)
-{
-	(void)offset;
-	(void)flags;
-	return len == handle ? make(&va, len, true) : INVALID_VALUE;
-}
-
-API int cuMemSetAccess(uint64_t va, size_t len, const void *access, size_t n)
-{
-	(void)va;
-	(void)len;
-	(void)access;
-	(void)n;
-	return 0;
-}
-
-API int cuMemUnmap(uint64_t va, size_t len)
-{
-	int rc = 0;
-
-	for (uint64_t end = va + len; va < end && !rc; va += GRANULARITY) {
-		struct memory *m = find(va);
-
-		rc = m && m->va == va ? unmake(va) : 0;
-	}
-	return rc;
-}
-
-API int cuMemRetainAllocationHandle(uint64_t *handle, void *at)
-{
-	struct memory *m;
-
-	pthread_mutex_lock(&lock);
-	m = find((uintptr_t)at);
-	*handle = m ? m->len : 0;
-	pthread_mutex_unlock(&lock);
-	return m && m->mapped ? 0 : INVALID_VALUE;
-}
-
-API int cuMemRelease(uint64_t handle)
-{
-	(void)handle;
-	return 0;
-}
-
-API int cuMemGetAddressRange_v2(uint64_t *base, size_t *len, uint64_t at)
-{
-	struct memory *m;
-
-	pthread_mutex_lock(&lock);
-	m = find(at);
-	if (m) {
-		*base = m->va;
-		*len = m->len;
-	}
-	pthread_mutex_unlock(&lock);
-	return m ? 0 : INVALID_VALUE;
-}
-
-API int cuPointerGetAttribute(void *to, int attribute, uint64_t at)
-{
-	struct memory *m;
-
-	pthread_mutex_lock(&lock);
-	m = find(at);
-	pthread_mutex_unlock(&lock);
-	if (!m)
-		return INVALID_VALUE;
-	*(int *)to = attribute == 2 ? 2 : 0;
-	return 0;
-}
-
-/* Of the range's size, for writing only: nothing that is opened so can be mapped. */
-API int cuMemGetHandleForAddressRange(int *to, uint64_t va, size_t len, int kind,
-				      unsigned long long flags)
-{
-	int fd = memfd_create("dmabuf", MFD_CLOEXEC);
-	char path[64];
-
-	if (kind != 1 || flags || va % 4096 || len % 4096 || !find(va) || fd < 0 ||
-	    ftruncate(fd, (off_t)len))
-		return INVALID_VALUE;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	*to = open(path, O_WRONLY | O_CLOEXEC);
-	close(fd);
-	return *to < 0 ? INVALID_VALUE : 0;
 }
