@@ -22,6 +22,7 @@ struct shown {
 	json_t *processes;
 	json_t *silent; /* who is there and said nothing: slot, reason */
 	bool all;
+	bool gpus; /* some queue pair has sent memory of one */
 };
 
 /* Sum of the numbers of an object: its counters together. */
@@ -127,19 +128,28 @@ static void queue_pair_row(struct shown *s, const json_t *process, const json_t 
 	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(qp, "send_open"));
 	pp_out_cellf(s->out, "%lld", (long long)pp_soft_number(qp, "recv_posted"));
 	pp_out_cell(s->out, pp_soft_text(qp, "link"));
+	if (!s->gpus)
+		return;
+	pp_out_cell(s->out, pp_soft_text(qp, "gpu_memory"));
+	pp_out_cell(s->out, pp_soft_text(qp, "not_direct"));
 }
 
 static void queue_pairs_table(struct shown *s)
 {
 	static const struct pp_out_column columns[] = {
-		{NULL, "PID", false},	{NULL, "QPN", false},	{NULL, "TYPE", false},
-		{NULL, "STATE", false}, {NULL, "REMOTE", true}, {NULL, "REMOTE QPN", false},
-		{NULL, "SENDS", false}, {NULL, "RECVS", false}, {NULL, "LINK", true},
+		{NULL, "PID", false},	{NULL, "QPN", false},	    {NULL, "TYPE", false},
+		{NULL, "STATE", false}, {NULL, "REMOTE", true},	    {NULL, "REMOTE QPN", false},
+		{NULL, "SENDS", false}, {NULL, "RECVS", false},	    {NULL, "LINK", true},
+		{NULL, "GPU", true},	{NULL, "NOT DIRECT", true},
 	};
 	size_t i, j, k, rows = 0;
 	json_t *process, *device, *qp;
 
-	pp_out_table(s->out, NULL, columns, PP_ARRAY_LEN(columns));
+	json_array_foreach(s->processes, i, process)
+		json_array_foreach(json_object_get(process, "devices"), j, device)
+			json_array_foreach(json_object_get(device, "queue_pairs"), k, qp)
+				s->gpus |= json_object_get(qp, "gpu_memory") != NULL;
+	pp_out_table(s->out, NULL, columns, PP_ARRAY_LEN(columns) - (s->gpus ? 0 : 2));
 	json_array_foreach(s->processes, i, process)
 		json_array_foreach(json_object_get(process, "devices"), j, device)
 			json_array_foreach(json_object_get(device, "queue_pairs"), k,

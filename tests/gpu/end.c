@@ -167,6 +167,10 @@ void end_connect(struct end *e, enum gpu_kind kind, size_t len, size_t inside)
 	e->mr = end_register(e, &e->memory);
 	e->flag = (volatile uint64_t *)(uintptr_t)page.at;
 	e->flag_mr = end_register(e, &page);
+	if (getenv("PP_GPU_ALSO")) {
+		e->also = gpu_take(GPU_VMM, END_PAGE, 0);
+		e->also_mr = end_register(e, &e->also);
+	}
 	if (!e->mr || !e->flag_mr)
 		end_fault("no registration: %m");
 	if (ibv_query_gid(e->context, 1, 0, &self.gid))
@@ -183,10 +187,13 @@ void end_connect(struct end *e, enum gpu_kind kind, size_t len, size_t inside)
 
 void end_close(struct end *e)
 {
-	if (ibv_destroy_qp(e->qp) || ibv_dereg_mr(e->mr) || ibv_dereg_mr(e->flag_mr) ||
-	    ibv_destroy_cq(e->cq) || ibv_dealloc_pd(e->pd))
+	if (ibv_destroy_qp(e->qp) || (e->also_mr && ibv_dereg_mr(e->also_mr)) ||
+	    ibv_dereg_mr(e->mr) || ibv_dereg_mr(e->flag_mr) || ibv_destroy_cq(e->cq) ||
+	    ibv_dealloc_pd(e->pd))
 		end_fault("something stays");
 	gpu_give(&e->memory);
+	if (e->also_mr)
+		gpu_give(&e->also);
 	if (ibv_close_device(e->context))
 		end_fault("the device stays open");
 }

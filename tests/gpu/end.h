@@ -33,6 +33,8 @@ struct end {
 	struct ibv_mr *mr;
 	volatile uint64_t *flag; /* a page of host memory */
 	struct ibv_mr *flag_mr;
+	struct gpu_memory also; /* of a GPU, besides, if PP_GPU_ALSO is set */
+	struct ibv_mr *also_mr;
 	struct end_peer peer;
 };
 

@@ -29,6 +29,17 @@ static void flood(struct end *e)
 		end_post(e, IBV_WR_RDMA_WRITE, i, (size_t)i * LEN, LEN, (size_t)i * LEN);
 }
 
+/* The peer's GPU has this memory mapped afterwards, if it ever will. */
+static void warm(struct end *e, bool first)
+{
+	for (unsigned int i = 0; i < 20 && first; i++) {
+		end_post(e, IBV_WR_RDMA_WRITE, i, 0, 64, 0);
+		(void)end_wait(e);
+		usleep(1000);
+	}
+	end_meet(e);
+}
+
 /* t->call: what goes first. */
 void traffic_ends(struct end *e, bool first, const struct traffic *t)
 {
@@ -36,6 +47,7 @@ void traffic_ends(struct end *e, bool first, const struct traffic *t)
 	const char *what = t->call + 1;
 
 	end_connect(e, first ? t->source : t->target, (size_t)DEEP * LEN, 0);
+	warm(e, first);
 	if (first)
 		flood(e);
 	if (!first || mine)
@@ -92,6 +104,7 @@ static void refused(struct end *e, const char *what, int want, uint64_t offset, 
 /* One process is enough: the other only waits. */
 void traffic_rules(struct end *e, bool first, const struct traffic *t)
 {
+	struct ibv_port_attr port;
 	struct gpu_memory m, later;
 	struct ibv_mr *mr;
 	int fd;
@@ -101,6 +114,9 @@ void traffic_rules(struct end *e, bool first, const struct traffic *t)
 		end_meet(e);
 		return;
 	}
+	if (ibv_query_port(e->context, 1, &port))
+		end_fault("ibv_query_port");
+	printf("port: width %u, speed %u\n", port.active_width, port.active_speed);
 	m = gpu_take(GPU_ALLOC, 4 << 20, 0);
 	fd = gpu_export(m.at, 2 << 20);
 	refused(e, "no descriptor", EBADF, 0, 4096, m.at, -1);

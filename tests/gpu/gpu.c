@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 enum {
-	DEVICE = 0,
 	LOCATION_DEVICE = 1,
 	ALLOCATION_PINNED = 1,
 	HANDLE_POSIX = 1,
@@ -40,6 +39,7 @@ struct access {
 const char *const gpu_kind_names[GPU_KINDS] = {"host", "alloc", "vmm", "vmm2"};
 
 static void *library;
+static int device;
 
 void *gpu_call(const char *name)
 {
@@ -61,17 +61,19 @@ void gpu_must(int result, const char *what)
 	exit(1);
 }
 
-void gpu_open(void)
+void gpu_open(int ordinal)
 {
+	device = ordinal;
 	void *context;
 	int n = 0;
 
 	library = dlopen("libcuda.so.1", RTLD_NOW);
-	if (CALL("cuInit", unsigned int)(0) || CALL("cuDeviceGetCount", int *)(&n) || !n) {
+	if (CALL("cuInit", unsigned int)(0) || CALL("cuDeviceGetCount", int *)(&n) ||
+	    n <= ordinal) {
 		printf("no GPU\n");
 		exit(77);
 	}
-	gpu_must(CALL("cuDevicePrimaryCtxRetain", void **, int)(&context, DEVICE), "context");
+	gpu_must(CALL("cuDevicePrimaryCtxRetain", void **, int)(&context, device), "context");
 	gpu_must(CALL("cuCtxSetCurrent", void *)(context), "context");
 }
 
@@ -85,10 +87,10 @@ static void map(uint64_t at, size_t len)
 	struct properties p = {
 		.type = ALLOCATION_PINNED,
 		.handle_types = HANDLE_POSIX,
-		.location = {LOCATION_DEVICE, DEVICE},
+		.location = {LOCATION_DEVICE, device},
 		.flags = {.rdma_capable = 1},
 	};
-	struct access access = {{LOCATION_DEVICE, DEVICE}, READ_WRITE};
+	struct access access = {{LOCATION_DEVICE, device}, READ_WRITE};
 	uint64_t handle;
 
 	gpu_must(CALL("cuMemCreate", uint64_t *, size_t, const struct properties *,
@@ -150,6 +152,21 @@ void gpu_give(struct gpu_memory *m)
 	else
 		gpu_must(CALL("cuMemUnmap", uint64_t, size_t)(m->base, m->whole), "cuMemUnmap");
 	memset(m, 0, sizeof(*m));
+}
+
+void gpu_renew(struct gpu_memory *m)
+{
+	if (m->kind == GPU_HOST)
+		return;
+	if (m->kind == GPU_ALLOC) {
+		size_t inside = (size_t)(m->at - m->base), len = m->len;
+
+		gpu_give(m);
+		*m = gpu_take(GPU_ALLOC, len, inside);
+		return;
+	}
+	gpu_must(CALL("cuMemUnmap", uint64_t, size_t)(m->base, m->whole), "cuMemUnmap");
+	map(m->base, m->whole);
 }
 
 void gpu_put(const struct gpu_memory *m, size_t at, const void *from, size_t len)

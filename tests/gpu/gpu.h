@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the first GPU for a test's client, as an application has it: CUDA's driver library by
+ * Memory of a GPU for a test's client, as an application has it: CUDA's driver library by
  * dlopen, the primary context, synchronous copies. What goes wrong ends the process with a reason;
  * 77 where there is no GPU.
  */
@@ -23,7 +23,7 @@ struct gpu_memory {
 	size_t whole;
 };
 
-void gpu_open(void);
+void gpu_open(int device);
 /* The function, or exit with 77. */
 void *gpu_call(const char *name);
 void gpu_must(int result, const char *what);
@@ -31,6 +31,8 @@ void gpu_must(int result, const char *what);
 /* @len bytes, @inside bytes behind the beginning of an allocation. */
 struct gpu_memory gpu_take(enum gpu_kind kind, size_t len, size_t inside);
 void gpu_give(struct gpu_memory *m);
+/* Another allocation of the same length, in the same place where that can be chosen. */
+void gpu_renew(struct gpu_memory *m);
 void gpu_put(const struct gpu_memory *m, size_t at, const void *from, size_t len);
 void gpu_get(const struct gpu_memory *m, size_t at, void *to, size_t len);
 /* A DMA-BUF descriptor of [at, at+len). */

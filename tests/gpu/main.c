@@ -2,12 +2,12 @@
 /*
  * Two processes and memory of a GPU, on whatever RDMA device comes first:
  *
- *	gpu_traffic [-s KIND] [-t KIND] [-l BYTES] [-i BYTES] [-n COUNT] [-u] [-c CALL]
- *		    bytes|speed|call|ends|rules
+ *	gpu_traffic [-s KIND] [-t KIND] [-l BYTES] [-i BYTES] [-n COUNT] [-u] [-g] [-c CALL]
+ *		    bytes|speed|call|ends|rules|lines|regions
  *
  * -s, -t: memory of the first process, and of the second: host, alloc, vmm, vmm2 (two segments);
- * -i: so far inside the allocation; -u: an unreliable connection; -c: a call's name, what ends
- * first, or "fork" for speed.
+ * -i: so far inside the allocation; -u: an unreliable connection; -g: the second process has the
+ *second GPU; -c: a call's name, what ends first, or "fork" for speed.
  */
 #include "traffic.h"
 
@@ -21,8 +21,9 @@ static const struct {
 	const char *name;
 	traffic_fn *run;
 } kinds[] = {
-	{"bytes", traffic_bytes}, {"speed", traffic_speed}, {"call", traffic_call},
-	{"ends", traffic_ends},	  {"rules", traffic_rules},
+	{"bytes", traffic_bytes},     {"speed", traffic_speed}, {"call", traffic_call},
+	{"ends", traffic_ends},	      {"rules", traffic_rules}, {"lines", traffic_lines},
+	{"regions", traffic_regions},
 };
 
 static enum gpu_kind kind_of(const char *word)
@@ -43,7 +44,7 @@ static struct traffic parse(int argc, char **argv)
 			    .call = "-"};
 	int c;
 
-	while ((c = getopt(argc, argv, "s:t:l:i:n:uc:")) != -1) {
+	while ((c = getopt(argc, argv, "s:t:l:i:n:ugc:")) != -1) {
 		switch (c) {
 		case 's':
 			t.source = kind_of(optarg);
@@ -63,6 +64,9 @@ static struct traffic parse(int argc, char **argv)
 		case 'u':
 			t.type = IBV_QPT_UC;
 			break;
+		case 'g':
+			t.two = true;
+			break;
 		case 'c':
 			t.call = optarg;
 			break;
@@ -78,7 +82,7 @@ static int run(traffic_fn *fn, const struct traffic *t, int talk, bool first)
 	struct end e;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	gpu_open();
+	gpu_open(t->two && !first);
 	end_open(&e, talk, t->type);
 	fn(&e, first, t);
 	return 0;

@@ -13,9 +13,11 @@ struct traffic {
 	unsigned int rounds;
 	enum ibv_qp_type type;
 	const char *call;
+	bool two; /* the second process has the second GPU */
 };
 
 typedef void traffic_fn(struct end *e, bool first, const struct traffic *t);
-traffic_fn traffic_bytes, traffic_speed, traffic_call, traffic_ends, traffic_rules;
+traffic_fn traffic_bytes, traffic_speed, traffic_call, traffic_ends, traffic_rules, traffic_regions,
+	traffic_lines;
 
 #endif

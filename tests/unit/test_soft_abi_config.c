@@ -84,6 +84,7 @@ static void test_default(void **state)
 	assert_string_equal(gid(3, 1), "::1");
 	assert_int_equal(config.devices[3].mtu, 4096);
 	assert_int_equal(config.devices[3].rate_gbps, 100);
+	assert_false(config.devices[3].rate_given);
 	assert_int_equal(config.devices[3].vendor_part_id, 0);
 }
 
@@ -111,6 +112,8 @@ static void test_inline(void **state)
 	assert_string_equal(gid(0, 1), "::1");
 	assert_int_equal(config.devices[0].mtu, 2048);
 	assert_int_equal(config.devices[0].rate_gbps, 400);
+	assert_true(config.devices[0].rate_given);
+	assert_false(config.devices[0].gpu_staged);
 	assert_string_equal(config.devices[0].netdev, "lo");
 	assert_string_equal(config.devices[1].name, "b");
 	assert_int_equal(config.devices[1].num_gids, 3);

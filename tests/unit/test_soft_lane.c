@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -234,15 +235,67 @@ static void test_rubbish(void **state)
 	close_pair(&p);
 }
 
+/* What is shown and answered, with its descriptor; what is neither ends the lane. */
+static void test_showing(void **state)
+{
+	struct soft_export x = {.number = 0x301, .of = {.kind = SOFT_EXPORT_VMM, .len = 4096}};
+	struct soft_showing said;
+	struct soft_door_answer answer;
+	struct pair p;
+	struct stat mine, theirs;
+
+	open_pair(&p);
+	assert_int_equal(soft_lane_in_told(p.in, &said), -EAGAIN);
+	x.of.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	assert_int_equal(soft_lane_show(p.out, &x), 0);
+	assert_int_equal(soft_lane_withdraw(p.out, 0x301), 0);
+	assert_int_equal(soft_lane_in_hear(p.in, bell), -EALREADY);
+	assert_int_equal(soft_lane_in_told(p.in, &said), 0);
+	assert_true(said.kind == SOFT_EXPORT_VMM && said.number == 0x301 && said.bytes == 4096);
+	assert_true(said.fd >= 0 && said.fd != x.of.fd);
+	assert_true(fstat(said.fd, &theirs) == 0 && fstat(x.of.fd, &mine) == 0);
+	assert_true(mine.st_ino == theirs.st_ino && mine.st_dev == theirs.st_dev);
+	(void)close(said.fd);
+	assert_int_equal(soft_lane_in_told(p.in, &said), 0);
+	assert_true(said.kind == SOFT_EXPORT_NONE && said.fd == -1 && said.number == 0x301);
+	x.of.kind = SOFT_EXPORT_IPC;
+	(void)close(x.of.fd);
+	x.of.fd = -1;
+	memset(x.of.handle, 7, sizeof(x.of.handle));
+	assert_int_equal(soft_lane_show(p.out, &x), 0);
+	assert_int_equal(soft_lane_in_told(p.in, &said), 0);
+	assert_memory_equal(said.handle, x.of.handle, sizeof(said.handle));
+	soft_lane_in_answer(p.in, 0x301, SOFT_IMPORT_GONE);
+	assert_int_equal(soft_lane_hear(p.out), -EALREADY);
+	assert_int_equal(soft_lane_answered(p.out, &answer), 0);
+	assert_true(answer.number == 0x301 && answer.what == SOFT_IMPORT_GONE);
+	assert_int_equal(soft_lane_answered(p.out, &answer), -EAGAIN);
+	/* A descriptor is missing; the message is another's; it is cut short. */
+	x.of.kind = SOFT_EXPORT_VMM;
+	assert_int_equal(soft_lane_show(p.out, &x), 0);
+	assert_int_equal(soft_lane_in_told(p.in, &said), -EPROTO);
+	assert_int_equal(send(p.out->fd, &answer, sizeof(answer), 0), sizeof(answer));
+	assert_int_equal(soft_lane_in_told(p.in, &said), -EPROTO);
+	memset(&said, 0, sizeof(said));
+	assert_int_equal(send(p.out->fd, &said, sizeof(said), 0), sizeof(said));
+	assert_int_equal(soft_lane_in_told(p.in, &said), -EPROTO);
+	assert_int_equal(send(p.in->fd, "x", 1, 0), 1);
+	assert_int_equal(soft_lane_answered(p.out, &answer), -EPROTO);
+	close_pair(&p);
+}
+
 static void test_ends(void **state)
 {
+	struct soft_door_answer answer;
+	struct soft_showing said;
 	struct pair p;
 
 	open_pair(&p);
 	assert_true(send_piece(&p, 1, 0, 8, false));
 	soft_lane_close(p.out);
 	assert_true(soft_lane_in_hear(p.in, bell) < 0);
-	assert_int_equal(soft_lane_in_hear(p.in, bell), -ECONNRESET);
+	assert_int_equal(soft_lane_in_hear(p.in, bell), -EALREADY);
+	assert_int_equal(soft_lane_in_told(p.in, &said), -ECONNRESET);
 	/* What was written before its end is there. */
 	assert_int_equal(receive(&p, 1)->records, 1);
 	soft_lane_in_close(p.in);
@@ -250,7 +303,8 @@ static void test_ends(void **state)
 
 	open_pair(&p);
 	soft_lane_in_close(p.in);
-	assert_int_equal(soft_lane_hear(p.out), -ECONNRESET);
+	assert_int_equal(soft_lane_hear(p.out), -EALREADY);
+	assert_int_equal(soft_lane_answered(p.out, &answer), -ECONNRESET);
 	soft_lane_close(p.out);
 	(void)munmap(p.memory, BYTES);
 }
@@ -407,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_rubbish),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_shelf),
+		cmocka_unit_test(test_showing),
 		cmocka_unit_test(test_hostile_hello),
 		cmocka_unit_test(test_another_user),
 		cmocka_unit_test(test_nobody_there),

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "soft/abi/export.h"
+#include "soft/engine/direct.h"
 #include "soft/engine/gpus.h"
 #include "base/banned.h"
 
@@ -57,6 +58,8 @@ static uint32_t access_of(unsigned int access)
 
 static void mr_release(struct soft_mr_object *mr)
 {
+	if (mr->region.export)
+		soft_direct_leave(soft_context_of(mr->ibv.context)->engine, &mr->region);
 	if (mr->region.ops)
 		mr->region.ops->release(&mr->region);
 	soft_mr_unmap(mr);
@@ -284,12 +287,15 @@ static void mr_remove(struct soft_context *c, struct soft_mr_object *mr)
 	soft_regions_remove(soft_engine_regions(c->engine), &mr->region);
 	if (mr->region.base)
 		soft_engine_take_back(c->engine, mr->region.base, mr->region.length);
+	soft_direct_end_answers(c->engine, &mr->region);
 	soft_engine_unlock(c->engine);
 	soft_object_unuse(&mr->pd->object);
 	/* The client may free it now: no copy may come after. One that hangs keeps what it needs.
 	 */
 	if (!mr->gpu || soft_gpus_leave(c->engine, &mr->region))
 		mr_release(mr);
+	else
+		soft_direct_leave(c->engine, &mr->region);
 }
 
 void soft_mr_drop(struct soft_context *c, struct soft_object *object)

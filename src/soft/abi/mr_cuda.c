@@ -14,6 +14,7 @@
 
 #include "soft/copy/cuda_driver.h"
 #include "soft/copy/cuda_memory.h"
+#include "soft/engine/direct.h"
 #include "soft/engine/gpus.h"
 
 #include "base/banned.h"
@@ -75,5 +76,6 @@ int soft_mr_make_cuda(const struct soft_mr_request *q, struct soft_mr_object *mr
 	mr->region.ops = &soft_region_far;
 	mr->region.copier = soft_cuda_device_copier(gpu, range.vmm);
 	mr->region.far = at;
+	soft_direct_register(q->context->engine, &mr->region, at, q->length, range.vmm);
 	return 0;
 }

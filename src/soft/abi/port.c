@@ -10,9 +10,10 @@
 
 #include "base/compiler.h"
 #include "soft/abi/object.h"
+#include "soft/copy/cuda_driver.h"
 #include "base/banned.h"
 
-enum { DEFAULT_PKEY = 0xffff, DISABLED = 3, LINK_UP = 5 };
+enum { DEFAULT_PKEY = 0xffff, DISABLED = 3, LINK_UP = 5, DIRECT_GBPS = 400 };
 
 /* InfiniBand has no other way to say a speed than a width and a lane's: the kernel's choices for
  * Ethernet speeds. */
@@ -45,6 +46,15 @@ static void fill_speed(uint32_t gbps, struct ibv_port_attr *a)
 	a->active_speed_ex = speeds[i].speed_ex;
 }
 
+/* NCCL makes its channels by it: at 100 Gb/s two, at 400 four, so that one copies while another has
+ * its message acknowledged. */
+static uint32_t rate_of(const struct soft_device *d)
+{
+	bool direct = !d->config.wire_only && !d->config.gpu_staged && soft_cuda_peers();
+
+	return direct && !d->config.rate_given ? DIRECT_GBPS : d->config.rate_gbps;
+}
+
 static enum ibv_mtu mtu_number(uint32_t bytes)
 {
 	enum ibv_mtu n = IBV_MTU_256;
@@ -70,7 +80,7 @@ static void fill(const struct soft_device *d, struct ibv_port_attr *a)
 		.phys_state = down ? DISABLED : LINK_UP,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 	};
-	fill_speed(d->config.rate_gbps, a);
+	fill_speed(rate_of(d), a);
 }
 
 int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
@@ -101,7 +111,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_
 	if (port_num != 1)
 		return EINVAL;
 	/* units of 100 Mb/s */
-	*speed = (uint64_t)soft_context_of(context)->device->config.rate_gbps * 10;
+	*speed = (uint64_t)rate_of(soft_context_of(context)->device) * 10;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "soft/abi/object.h"
+#include "soft/engine/direct.h"
 #include "base/banned.h"
 
 /* ── what the engine tells; its lock is held ── */
@@ -33,6 +34,7 @@ static const struct soft_qp_ops ops = {
 	.event = on_event,
 	.ready = soft_engine_qp_ready,
 	.withdraw = soft_engine_qp_withdraw,
+	.shows = soft_direct_shows,
 };
 
 /* ── making ── */

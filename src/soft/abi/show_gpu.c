@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "soft/abi/show_gpu.h"
 
+#include "soft/copy/export.h"
 #include "soft/engine/gpus.h"
 
 #include "base/banned.h"
@@ -19,6 +20,11 @@ void soft_show_gpu_region(struct pp_json *json, const struct soft_mr_object *mr)
 	pp_json_u64(json, "descriptor_bytes", mr->descriptor_size);
 	pp_json_u64(json, "offset_bytes", mr->offset);
 	pp_json_str(json, "offset", mr->offset_modelled ? "modelled" : "not modelled");
+	pp_json_bool(json, "shared", mr->region.export != NULL);
+	if (mr->region.export)
+		pp_json_u64(json, "peers", mr->region.export->lanes);
+	else if (mr->region.not_direct)
+		pp_json_str(json, "not_direct", mr->region.not_direct);
 }
 
 /* What has taken too long: a copy, and the call that the thread is in. */
@@ -27,7 +33,11 @@ static void show_slow(struct pp_json *json, const struct soft_cuda_watch *w, pp_
 	if (!w->under_way || now - w->oldest_since < SOFT_CUDA_SLOW)
 		return;
 	pp_json_object(json, "slow");
-	pp_json_str(json, "direction", w->to_device ? "to-device" : "to-host");
+	pp_json_str(json, "direction",
+		    w->what != SOFT_COPY ? "none"
+		    : w->direct		 ? "direct"
+		    : w->to_device	 ? "to-device"
+					 : "to-host");
 	pp_json_u64(json, "bytes", w->oldest_bytes);
 	pp_json_u64(json, "since_ms", (uint64_t)((now - w->oldest_since) / PP_MILLISECOND));
 	pp_json_str(json, "state", w->begun ? "not finished" : "not started");
@@ -78,6 +88,8 @@ void soft_show_gpus(struct pp_json *json, struct soft_engine *engine)
 	pp_json_end_array(json);
 	pp_json_u64(json, "lent_copies", mover->lent);
 	pp_json_u64(json, "lent_bytes", mover->lent_bytes);
+	pp_json_u64(json, "direct_copies", mover->direct);
+	pp_json_u64(json, "direct_bytes", mover->direct_bytes);
 	show_staging(json, "staging_out", &mover->out);
 	show_staging(json, "staging_in", &mover->in);
 }

@@ -6,7 +6,28 @@
 
 #include <string.h>
 
+#include "soft/engine/lanes.h"
+
 #include "base/banned.h"
+
+/* How memory of GPUs went that was sent, or read by the peer: the last of it. */
+static void show_memory(struct pp_json *json, const struct soft_qp *qp)
+{
+	const char *reason = NULL;
+
+	if (!qp->direct_bytes && !qp->staged_bytes)
+		return;
+	pp_json_str(json, "gpu_memory",
+		    !soft_lanes_usable(qp, &reason) ? "wire"
+		    : qp->is_direct		    ? "direct"
+						    : "staged");
+	if (!qp->is_direct && !reason)
+		reason = qp->not_direct;
+	if (reason)
+		pp_json_str(json, "not_direct", reason);
+	pp_json_u64(json, "direct_bytes", qp->direct_bytes);
+	pp_json_u64(json, "staged_bytes", qp->staged_bytes);
+}
 
 void soft_show_link(struct pp_json *json, const struct soft_qp *qp)
 {
@@ -15,6 +36,7 @@ void soft_show_link(struct pp_json *json, const struct soft_qp *qp)
 	pp_json_str(json, "link", soft_engine_link_of(qp, &reason));
 	if (reason)
 		pp_json_str(json, "reason", reason);
+	show_memory(json, qp);
 }
 
 #define STATS(X)        \
@@ -26,6 +48,8 @@ void soft_show_link(struct pp_json *json, const struct soft_qp *qp)
 	X(lent_bytes)   \
 	X(mapped)       \
 	X(mapped_bytes) \
+	X(direct)       \
+	X(direct_bytes) \
 	X(lost)         \
 	X(wakes)
 #define WRITE(field) pp_json_u64(json, #field, lane->stats->field);
@@ -45,6 +69,8 @@ static void show_lane(void *arg, const struct soft_lane_view *lane)
 	pp_json_u64(json, "copies", lane->pull_errno ? 2 : 1);
 	if (lane->pull_errno)
 		pp_json_str(json, "reason", strerrordesc_np(lane->pull_errno));
+	if (lane->loan_errno)
+		pp_json_str(json, "not_direct", strerrordesc_np(lane->loan_errno));
 	if (lane->shelf_errno)
 		pp_json_str(json, "not_lent", strerrordesc_np(lane->shelf_errno));
 	STATS(WRITE)

@@ -55,12 +55,14 @@ struct soft_config_device {
 	uint8_t mac[6];	    /* of that netdev; zero: none */
 	uint32_t mtu;	    /* of the path, bytes */
 	uint32_t rate_gbps; /* shown only */
+	bool rate_given;    /* else the device may show more (abi/port.c) */
 	uint32_t vendor_id, vendor_part_id, hw_ver;
 	struct soft_limits limits;
 	struct soft_fault_plan plan; /* of the wire, as keys of their own say it */
 	struct soft_fault_set faults;
-	bool singly;	/* every packet leaves alone: for captures */
-	bool wire_only; /* no same-host link */
+	bool singly;	 /* every packet leaves alone: for captures */
+	bool wire_only;	 /* no same-host link */
+	bool gpu_staged; /* memory of GPUs goes through staging on that, too */
 };
 
 struct soft_config {

@@ -43,7 +43,6 @@ static const struct number_key {
 	uint64_t min, max; /* of a uint32_t, unless wide */
 	bool hex, wide;
 } numbers[] = {
-	{"rate", AT(rate_gbps), 1, 1600},
 	{"vendor_id", AT(vendor_id), 0, 0xffffff, .hex = true},
 	{"vendor_part_id", AT(vendor_part_id), 0, UINT32_MAX},
 	{"hw_ver", AT(hw_ver), 0, UINT32_MAX},
@@ -84,6 +83,14 @@ static int set_number(struct soft_config_device *d, const struct number_key *k, 
 	else
 		memcpy((char *)d + k->at, &(uint32_t){(uint32_t)n}, sizeof(uint32_t));
 	return 0;
+}
+
+static int set_rate(struct soft_config_device *d, const char *value, struct pp_error *err)
+{
+	static const struct number_key rate = {"rate", AT(rate_gbps), 1, 1600};
+
+	d->rate_given = true;
+	return set_number(d, &rate, value, err);
 }
 
 static int set_mtu(struct soft_config_device *d, const char *value, struct pp_error *err)
@@ -175,6 +182,15 @@ static int set_same_host(struct soft_config_device *d, const char *value, struct
 	return 0;
 }
 
+static int set_same_host_gpu(struct soft_config_device *d, const char *value, struct pp_error *err)
+{
+	if (strcmp(value, "direct") != 0 && strcmp(value, "staged") != 0)
+		return pp_error_set(err, -EINVAL, "same-host-gpu=%s: neither direct nor staged",
+				    value);
+	d->gpu_staged = !strcmp(value, "staged");
+	return 0;
+}
+
 static const struct {
 	const char *key;
 	int (*set)(struct soft_config_device *d, const char *value, struct pp_error *err);
@@ -182,7 +198,8 @@ static const struct {
 	{"name", set_name},	      {"address", set_address},
 	{"netdev", set_netdev},	      {"mtu", set_mtu},
 	{"trains", set_trains},	      {"fault", set_fault},
-	{"same-host", set_same_host},
+	{"same-host", set_same_host}, {"same-host-gpu", set_same_host_gpu},
+	{"rate", set_rate},
 };
 
 int soft_config_set(struct soft_config_device *d, const char *key, const char *value,

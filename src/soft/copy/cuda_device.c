@@ -58,8 +58,9 @@ int soft_cuda_device_new(int ordinal, soft_cuda_deliver *deliver, void *arg,
 	d->ordinal = ordinal;
 	d->deliver = deliver;
 	d->arg = arg;
-	d->copier = (struct soft_copier){soft_cuda_start, soft_cuda_cancel};
-	d->allocated = (struct soft_copier){soft_cuda_start_allocated, soft_cuda_cancel_allocated};
+	d->copier = (struct soft_copier){soft_cuda_start, soft_cuda_cancel, .device = d};
+	d->allocated = (struct soft_copier){soft_cuda_start_allocated, soft_cuda_cancel_allocated,
+					    .device = d};
 	d->spins = processors();
 	if (cuda->device_get(&d->device, ordinal)) {
 		free(d);
@@ -192,6 +193,8 @@ static void look_at(struct soft_cuda_watch *w, const struct soft_copy *copy, boo
 	w->oldest_since = copy->begun;
 	w->oldest_bytes = copy->len;
 	w->to_device = copy->to_device;
+	w->direct = copy->from != 0;
+	w->what = copy->what;
 	w->begun = begun;
 }
 

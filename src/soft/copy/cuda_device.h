@@ -55,6 +55,8 @@ struct soft_cuda_watch {
 	pp_ns inside_since;
 	/* The oldest copy, if one is under way. */
 	bool to_device, begun; /* given to CUDA already */
+	bool direct;	       /* from a peer's memory */
+	enum soft_copy_what what;
 	uint64_t oldest_bytes;
 	pp_ns oldest_since;
 };

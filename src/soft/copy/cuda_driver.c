@@ -11,6 +11,8 @@
 
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_cuda_driver driver;
+static struct soft_cuda_peers peers;
+static bool all_peers;	  /* peers is filled */
 static _Atomic int found; /* 1: driver is filled; -1: there is one that lacks something */
 
 static bool fill(void *library)
@@ -18,12 +20,19 @@ static bool fill(void *library)
 	bool all = true;
 	void *at;
 
-#define FILL(member, symbol, arguments)                     \
-	at = dlsym(library, symbol);                        \
-	memcpy(&driver.member, &at, sizeof(driver.member)); \
+#define FILL_OF(of, member, symbol)                     \
+	at = dlsym(library, symbol);                    \
+	memcpy(&(of).member, &at, sizeof((of).member)); \
 	all = all && at;
+#define FILL(member, symbol, arguments) FILL_OF(peers, member, symbol)
+	SOFT_CUDA_PEER_CALLS(FILL)
+#undef FILL
+	all_peers = all;
+	all = true;
+#define FILL(member, symbol, arguments) FILL_OF(driver, member, symbol)
 	SOFT_CUDA_CALLS(FILL)
 #undef FILL
+#undef FILL_OF
 	return all;
 }
 
@@ -43,6 +52,11 @@ const struct soft_cuda_driver *soft_cuda_driver(void)
 		atomic_store_explicit(&found, fill(library) ? 1 : -1, memory_order_release);
 	pthread_mutex_unlock(&looking);
 	return atomic_load(&found) > 0 ? &driver : NULL;
+}
+
+const struct soft_cuda_peers *soft_cuda_peers(void)
+{
+	return soft_cuda_driver() && all_peers ? &peers : NULL;
 }
 
 int soft_cuda_errno(int result)

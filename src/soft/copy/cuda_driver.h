@@ -29,6 +29,7 @@ enum {
 	SOFT_CUDA_CAPTURE_RELAXED = 2,
 	SOFT_CUDA_MEMORYTYPE_DEVICE = 2,
 	SOFT_CUDA_POINTER_MEMORY_TYPE = 2,
+	SOFT_CUDA_POINTER_BUFFER_ID = 7,
 	SOFT_CUDA_POINTER_IS_MANAGED = 8,
 	SOFT_CUDA_POINTER_DEVICE_ORDINAL = 9,
 	SOFT_CUDA_DEVICE_MPS_ENABLED = 133,
@@ -77,6 +78,46 @@ struct soft_cuda_driver {
 
 /* NULL: it is not loaded in this process, or too old to have all of this. */
 const struct soft_cuda_driver *soft_cuda_driver(void);
+
+/* What sharing memory between processes takes besides. */
+struct soft_cuda_ipc_handle { /* CUipcMemHandle, passed by value */
+	char bytes[64];
+};
+struct soft_cuda_access { /* CUmemAccessDesc */
+	struct {
+		int type, id;
+	} location;
+	int flags;
+};
+
+#define SOFT_CUDA_PEER_CALLS(X)                                                                   \
+	X(export_handle, "cuMemExportToShareableHandle",                                          \
+	  (void *to, uint64_t handle, int type, unsigned long long flags))                        \
+	X(import_handle, "cuMemImportFromShareableHandle",                                        \
+	  (uint64_t * handle, void *from, int type))                                              \
+	X(reserve, "cuMemAddressReserve",                                                         \
+	  (uint64_t * at, size_t len, size_t alignment, uint64_t hint, unsigned long long flags)) \
+	X(unreserve, "cuMemAddressFree", (uint64_t at, size_t len))                               \
+	X(map, "cuMemMap",                                                                        \
+	  (uint64_t at, size_t len, size_t offset, uint64_t handle, unsigned long long flags))    \
+	X(unmap, "cuMemUnmap", (uint64_t at, size_t len))                                         \
+	X(set_access, "cuMemSetAccess",                                                           \
+	  (uint64_t at, size_t len, const struct soft_cuda_access *access, size_t num))           \
+	X(ipc_get, "cuIpcGetMemHandle", (struct soft_cuda_ipc_handle * handle, uint64_t at))      \
+	X(ipc_open, "cuIpcOpenMemHandle_v2",                                                      \
+	  (uint64_t * at, struct soft_cuda_ipc_handle handle, unsigned int flags))                \
+	X(ipc_close, "cuIpcCloseMemHandle", (uint64_t at))                                        \
+	X(copy, "cuMemcpyDtoDAsync_v2",                                                           \
+	  (uint64_t to, uint64_t from, size_t len, soft_cuda_stream stream))
+
+struct soft_cuda_peers {
+#define SOFT_CUDA_MEMBER(member, symbol, arguments) int(*member) arguments;
+	SOFT_CUDA_PEER_CALLS(SOFT_CUDA_MEMBER)
+#undef SOFT_CUDA_MEMBER
+};
+
+/* NULL: as above, or it lacks one of these alone. */
+const struct soft_cuda_peers *soft_cuda_peers(void);
 
 /* -errno of a CUresult. */
 int soft_cuda_errno(int result);

@@ -59,6 +59,10 @@ void soft_cuda_start_allocated(struct soft_copier *copier, struct soft_copy *cop
 void soft_cuda_cancel(struct soft_copier *copier, struct soft_region *region);
 void soft_cuda_cancel_allocated(struct soft_copier *copier, struct soft_region *region);
 
+/* cuda_peer.c: in the device's own context; a CUresult */
+int soft_cuda_map(struct soft_cuda_device *device, struct soft_mapping *mapping);
+int soft_cuda_unmap(struct soft_cuda_device *device, struct soft_mapping *mapping);
+
 /* cuda_kernel.c */
 /* In the current context. NULL: the driver cannot load it. */
 struct soft_cuda_function *soft_cuda_kernel_load(const struct soft_cuda_driver *cuda);

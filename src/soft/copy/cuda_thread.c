@@ -128,29 +128,40 @@ static struct soft_copy *take(struct soft_cuda_device *d, unsigned int way,
 
 /* In this thread and context: the call may wait for what goes on there, which are our copies, and
  * those end by themselves. */
-static int pin(struct soft_cuda_device *d, struct soft_copy *copy)
+static int oblige(struct soft_cuda_device *d, struct soft_copy *copy)
 {
 	const unsigned int flags =
 		SOFT_CUDA_HOSTREGISTER_PORTABLE | SOFT_CUDA_HOSTREGISTER_READ_ONLY;
 
-	if (copy->what == SOFT_COPY_PIN)
+	switch (copy->what) {
+	case SOFT_COPY_PIN:
 		return CALL(d, "cuMemHostRegister", host_register(copy->host, copy->len, flags));
-	return CALL(d, "cuMemHostUnregister", host_unregister(copy->host));
+	case SOFT_COPY_UNPIN:
+		return CALL(d, "cuMemHostUnregister", host_unregister(copy->host));
+	case SOFT_COPY_MAP:
+		return CALL_BY(d, "mapping of a peer's memory", soft_cuda_map(d, copy->mapping));
+	default:
+		return CALL_BY(d, "unmapping of a peer's memory",
+			       soft_cuda_unmap(d, copy->mapping));
+	}
 }
 
 static int begin(struct soft_cuda_device *d, struct soft_copy *copy, soft_cuda_event event)
 {
 	soft_cuda_stream stream = d->streams[copy->to_device];
+	uint64_t there = copy->from ? copy->from : (uintptr_t)copy->host;
 	int r;
 
 	if (copy->what != SOFT_COPY)
-		return pin(d, copy);
+		return oblige(d, copy);
 	if (copy->by_kernel && d->kernel)
-		r = CALL_BY(
-			d, "cuLaunchKernel",
-			soft_cuda_kernel_copy(d, copy->to_device ? copy->at : (uintptr_t)copy->host,
-					      copy->to_device ? (uintptr_t)copy->host : copy->at,
-					      copy->len, stream));
+		r = CALL_BY(d, "cuLaunchKernel",
+			    soft_cuda_kernel_copy(d, copy->to_device ? copy->at : there,
+						  copy->to_device ? there : copy->at, copy->len,
+						  stream));
+	else if (copy->from)
+		r = CALL_BY(d, "cuMemcpyDtoDAsync",
+			    soft_cuda_peers()->copy(copy->at, copy->from, copy->len, stream));
 	else if (copy->to_device)
 		r = CALL(d, "cuMemcpyHtoDAsync",
 			 to_device(copy->at, copy->host, copy->len, stream));
@@ -262,19 +273,25 @@ static bool rest(struct soft_cuda_device *d, pp_ns active)
 /* What CUDA has not been given is in vain; until nobody asks for more in return. */
 static void give_up(struct soft_cuda_device *d)
 {
-	struct soft_cuda_queue vain;
+	struct soft_cuda_queue vain, lasting;
 	struct soft_copy *copy;
 
 	do {
-		vain = (struct soft_cuda_queue){0};
+		vain = lasting = (struct soft_cuda_queue){0};
 		pthread_mutex_lock(&d->lock);
 		for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
 			while ((copy = pop(&d->waiting[way])) != NULL) {
 				copy->rc = -ECANCELED;
-				push(&vain, copy);
+				push(copy->what == SOFT_COPY_UNMAP ? &lasting : &vain, copy);
 			}
 		}
 		pthread_mutex_unlock(&d->lock);
+		/* Addresses that were reserved are the process's, and stay when the context goes.
+		 */
+		while ((copy = pop(&lasting)) != NULL) {
+			copy->rc = soft_cuda_errno(oblige(d, copy));
+			push(&vain, copy);
+		}
 		if (vain.first)
 			deliver(d, vain.first);
 	} while (vain.first);

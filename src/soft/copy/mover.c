@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "soft/copy/export.h"
+#include "soft/copy/shelf.h"
+
 #include "base/banned.h"
 
 void soft_copy_start(struct soft_mover *mover, struct soft_copy *copy, struct soft_region *region,
@@ -16,6 +19,17 @@ void soft_copy_start(struct soft_mover *mover, struct soft_copy *copy, struct so
 	mover->copies++;
 	mover->copied_bytes += copy->len;
 	region->copier->start(region->copier, copy);
+}
+
+void soft_copy_bring(struct soft_mover *mover, struct soft_copy *copy, struct soft_copier *copier,
+		     uint64_t at)
+{
+	copy->region = NULL;
+	copy->at = at;
+	copy->rc = -EINPROGRESS;
+	mover->copies++;
+	mover->copied_bytes += copy->len;
+	copier->start(copier, copy);
 }
 
 void soft_copy_ask(struct soft_copier *copier, struct soft_copy *copy)
@@ -40,7 +54,9 @@ struct parcel_copy {
 
 static void parcel_free(struct soft_parcel *parcel)
 {
-	soft_staging_put(&parcel->mover->out, parcel->at, parcel->len);
+	soft_parcel_revoke(parcel);
+	if (parcel->at)
+		soft_staging_put(&parcel->mover->out, parcel->at, parcel->len);
 	free(parcel);
 }
 
@@ -75,6 +91,62 @@ struct soft_parcel *soft_parcel_new(struct soft_mover *mover, uint32_t len)
 		return parcel;
 	free(parcel);
 	return NULL;
+}
+
+struct soft_parcel *soft_parcel_lend(struct soft_mover *mover, struct soft_region *region,
+				     uint64_t va, uint32_t len)
+{
+	struct soft_parcel *parcel;
+	uint32_t unit = mover->shelf ? soft_shelf_loan_take(mover->shelf) : 0;
+
+	if (!unit)
+		return NULL;
+	parcel = calloc(1, sizeof(*parcel));
+	if (!parcel) {
+		soft_shelf_loan_give(mover->shelf, unit);
+		return NULL;
+	}
+	parcel->mover = mover;
+	parcel->len = len;
+	parcel->unit = unit;
+	parcel->region = region;
+	parcel->va = va;
+	region->copies++;
+	return parcel;
+}
+
+bool soft_parcel_stage(struct soft_parcel *parcel)
+{
+	parcel->at = soft_staging_get(&parcel->mover->out, parcel->len);
+	return parcel->at;
+}
+
+struct soft_direct soft_parcel_direct(const struct soft_parcel *parcel, uint32_t offset)
+{
+	return soft_region_direct(parcel->mover->shelf, parcel->region, parcel->unit,
+				  parcel->va + offset);
+}
+
+void soft_parcel_revoke(struct soft_parcel *parcel)
+{
+	if (!parcel->unit)
+		return;
+	if (parcel->mover->shelf)
+		soft_shelf_loan_give(parcel->mover->shelf, parcel->unit);
+	parcel->region->copies--;
+	parcel->unit = 0;
+	parcel->region = NULL;
+}
+
+struct soft_direct soft_region_direct(const struct soft_shelf *shelf,
+				      const struct soft_region *region, uint32_t unit, uint64_t va)
+{
+	return (struct soft_direct){
+		.export = region->export->number,
+		.unit = unit,
+		.generation = soft_shelf_loan_generation(shelf, unit),
+		.offset = region->far - region->export->of.base + (va - region->iova),
+	};
 }
 
 int soft_parcel_fetch(struct soft_parcel *parcel, struct soft_region *region, uint64_t va,

@@ -30,6 +30,7 @@ enum {
 };
 
 struct soft_copier;
+struct soft_export;
 struct soft_region;
 
 /*
@@ -58,8 +59,13 @@ struct soft_region {
 	/* Far: moved by copies (mover.h), not by ops. */
 	struct soft_copier *copier; /* NULL: it is not */
 	uint64_t far;		    /* where iova lies for the copier */
-	uint32_t copies;	    /* begun and not done */
-	struct soft_region *next;   /* the table's */
+	uint32_t copies;	    /* begun and not done; parcels that are lent */
+	/* The allocation that it lies in, which peers of this host may be shown; NULL: they may
+	 * not: */
+	struct soft_export *export;
+	const char *not_direct;
+	uint32_t loan;		  /* of answers to READs: a unit of the shelf; 0: none yet */
+	struct soft_region *next; /* the table's */
 };
 
 extern const struct soft_region_ops soft_region_host; /* base is the processor's address */

@@ -20,7 +20,8 @@ enum {
 	NO_WRITERS = 0x0010, /* F_SEAL_FUTURE_WRITE, Linux 5.1 */
 };
 
-_Static_assert(SOFT_SHELF_UNITS * sizeof(uint32_t) <= SOFT_SHELF_TAIL, "the tail holds them");
+_Static_assert((SOFT_SHELF_UNITS + SOFT_SHELF_LOANS) * sizeof(uint32_t) <= SOFT_SHELF_TAIL,
+	       "the tail holds them");
 
 /* Of huge pages, where a memfd may have any: who reads it looks each page up. */
 static int map(struct soft_shelf *shelf, int fd)
@@ -70,8 +71,16 @@ int soft_shelf_make(struct soft_shelf *shelf)
 		soft_shelf_done(shelf);
 		return rc;
 	}
+	shelf->free_loans = calloc(SOFT_SHELF_LOANS, sizeof(*shelf->free_loans));
+	if (!shelf->free_loans) {
+		soft_shelf_done(shelf);
+		return -ENOMEM;
+	}
+	shelf->num_free = SOFT_SHELF_LOANS;
+	for (unsigned int i = 0; i < SOFT_SHELF_LOANS; i++)
+		shelf->free_loans[i] = (uint16_t)(SOFT_SHELF_LOANS - 1 - i);
 	/* 0 is the generation of what is not of a shelf. */
-	for (unsigned int i = 0; i < SOFT_SHELF_UNITS; i++)
+	for (unsigned int i = 0; i < SOFT_SHELF_UNITS + SOFT_SHELF_LOANS; i++)
 		atomic_store_explicit(&shelf->generations[i], 1, memory_order_relaxed);
 	return 0;
 }
@@ -82,8 +91,38 @@ void soft_shelf_done(struct soft_shelf *shelf)
 		(void)munmap(shelf->bytes, MEMORY);
 		(void)close(shelf->fd);
 	}
+	free(shelf->free_loans);
 	memset(shelf, 0, sizeof(*shelf));
 	shelf->fd = -1;
+}
+
+uint32_t soft_shelf_loan_take(struct soft_shelf *shelf)
+{
+	return shelf->num_free ? shelf->free_loans[--shelf->num_free] + 1u : 0;
+}
+
+void soft_shelf_loan_give(struct soft_shelf *shelf, uint32_t loan)
+{
+	_Atomic uint32_t *generation = &shelf->generations[SOFT_SHELF_UNITS + loan - 1];
+	uint32_t next = atomic_load_explicit(generation, memory_order_relaxed) + 1;
+
+	/* Before the memory is anybody else's. */
+	atomic_store(generation, next ? next : 1);
+	shelf->free_loans[shelf->num_free++] = (uint16_t)(loan - 1);
+}
+
+uint32_t soft_shelf_loan_generation(const struct soft_shelf *shelf, uint32_t loan)
+{
+	return atomic_load_explicit(&shelf->generations[SOFT_SHELF_UNITS + loan - 1],
+				    memory_order_relaxed);
+}
+
+bool soft_shelf_loan_of(uint32_t loan, unsigned int *ret_unit)
+{
+	if (!loan || loan > SOFT_SHELF_LOANS)
+		return false;
+	*ret_unit = SOFT_SHELF_UNITS + loan - 1;
+	return true;
 }
 
 uint32_t soft_shelf_generation(const struct soft_shelf *shelf, const void *at, size_t len)
@@ -173,6 +212,7 @@ void soft_shelf_view_put(struct soft_shelf_view *view)
 	for (unsigned int i = 0; i < SOFT_STAGING_SEGMENTS; i++)
 		if (view->segments[i].state == SOFT_SHELF_LOCKED)
 			ask(view, i, SOFT_COPY_UNPIN);
+	soft_imports_release(view);
 	if (--view->users)
 		return;
 	(void)munmap((void *)(uintptr_t)view->bytes, MEMORY);
@@ -189,6 +229,7 @@ static bool find(struct soft_shelf_view *view, uint64_t addr, uint32_t generatio
 	    (uint64_t)skip + len > SOFT_STAGING_SEGMENT - within)
 		return false;
 	ret->view = view;
+	ret->import = NULL;
 	ret->at = view->bytes + offset + skip;
 	ret->segment = (unsigned int)(offset / SOFT_STAGING_SEGMENT);
 	ret->unit = (unsigned int)(offset / SOFT_STAGING_UNIT);

@@ -4,7 +4,7 @@
  * take from where they lie. Its memory is a memfd that can neither shrink nor grow; where the
  * kernel can, nobody but its maker may map it for writing either.
  *
- *   | SOFT_SHELF_BYTES: segments of staging | a generation for each unit |
+ *   | SOFT_SHELF_BYTES: segments of staging | a generation for each unit, and each loan |
  *
  * A *generation* counts how often a unit was given back: as long as it is the one that a reference
  * came with, the bytes are what was sent. Who takes bytes looks before and after.
@@ -20,12 +20,14 @@
 
 #include <stdatomic.h>
 
+#include "soft/copy/import.h"
 #include "soft/copy/mover.h"
 #include "soft/copy/source.h"
 
 enum {
 	SOFT_SHELF_BYTES = SOFT_STAGING_SEGMENTS * SOFT_STAGING_SEGMENT,
 	SOFT_SHELF_UNITS = SOFT_SHELF_BYTES / SOFT_STAGING_UNIT,
+	SOFT_SHELF_LOANS = 8192,    /* units of no bytes: for what is lent and lies elsewhere */
 	SOFT_SHELF_TAIL = 64 << 10, /* generations; a multiple of any page */
 	/* Segments page-locked for one copier at most, however many come: 1 GiB. */
 	SOFT_SHELF_PINNED = 128,
@@ -35,6 +37,8 @@ struct soft_shelf {
 	int fd; /* to be given to readers */
 	uint8_t *bytes;
 	_Atomic uint32_t *generations;
+	uint16_t *free_loans;
+	unsigned int num_free;
 };
 
 /* Makes memory of which nothing takes room until it is touched. -errno. */
@@ -42,6 +46,14 @@ int soft_shelf_make(struct soft_shelf *shelf);
 void soft_shelf_done(struct soft_shelf *shelf); /* one that was never made is fine */
 /* The generation of @len bytes at @at, which are given back together; 0: they lie elsewhere. */
 uint32_t soft_shelf_generation(const struct soft_shelf *shelf, const void *at, size_t len);
+
+/* A loan of bytes that are not on the shelf (import.h): a number from 1 on; 0: there is none. */
+uint32_t soft_shelf_loan_take(struct soft_shelf *shelf);
+/* It is over: who looks from now on finds another generation. */
+void soft_shelf_loan_give(struct soft_shelf *shelf, uint32_t loan);
+uint32_t soft_shelf_loan_generation(const struct soft_shelf *shelf, uint32_t loan);
+/* Its unit; false: no such loan can be. */
+bool soft_shelf_loan_of(uint32_t loan, unsigned int *ret_unit);
 
 enum soft_shelf_state {
 	SOFT_SHELF_UNASKED,
@@ -65,6 +77,9 @@ struct soft_shelf_view {
 	const _Atomic uint32_t *generations;
 	uint64_t at; /* the maker's address of it, as he says */
 	int error;   /* -errno of the page-locking that was refused last */
+	struct soft_import *imports[SOFT_EXPORTS_MAX]; /* by the place of their number */
+	soft_import_answer *answer;		       /* NULL: nobody waits for it any more */
+	void *answer_arg;
 	struct soft_shelf_segment segments[SOFT_STAGING_SEGMENTS];
 };
 

@@ -177,6 +177,7 @@ struct soft_lane_view {
 	int pull_errno;	    /* not 0: why payload is copied twice */
 	int shelf_errno; /* in: not 0: why the shelf of the other is not mapped, or not page-locked
 			  */
+	int loan_errno;	 /* not 0: why no GPU copies from the memory of the other's */
 	const struct soft_lane_stats *stats;
 };
 void soft_engine_each_lane(struct soft_engine *engine,

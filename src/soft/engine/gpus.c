@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "soft/copy/cuda_driver.h"
+#include "soft/engine/direct.h"
 #include "soft/engine/parts.h"
 
 #include "base/banned.h"
@@ -34,6 +35,7 @@ void soft_gpus_done(struct soft_engine *e)
 				(void)munmap(pools[p]->segments[i].memory, SOFT_STAGING_SEGMENT);
 	if (ended)
 		soft_shelf_done(&e->gpus.shelf);
+	soft_exports_done(&e->gpus.exports);
 	pthread_mutex_destroy(&e->gpus.making);
 }
 
@@ -88,6 +90,7 @@ static void make_shelf(struct soft_engine *e)
 		return;
 	soft_engine_lock(e);
 	e->gpus.shelf = shelf;
+	e->mover.shelf = &e->gpus.shelf;
 	soft_engine_unlock(e);
 }
 
@@ -97,6 +100,8 @@ void soft_gpus_inherited(struct soft_engine *e)
 		(void)close(e->gpus.shelf.fd);
 	/* Its mapping stayed with the parent. */
 	e->gpus.shelf = (struct soft_shelf){.fd = -1};
+	e->mover.shelf = NULL;
+	soft_exports_done(&e->gpus.exports);
 }
 
 /* The next segment of bytes on their way out, on the shelf if there is one. */
@@ -160,6 +165,11 @@ static int prepare(struct soft_engine *e)
 		if (!any)
 			any = e->gpus.gpus[i];
 	}
+	if (any && !e->gpus.mapper) {
+		soft_engine_lock(e);
+		e->gpus.mapper = any;
+		soft_engine_unlock(e);
+	}
 	return any ? stage(e, any) : 0;
 }
 
@@ -208,11 +218,19 @@ bool soft_gpus_leave(struct soft_engine *e, struct soft_region *region)
 	for (;;) {
 		left = region->copies;
 		soft_engine_unlock(e);
-		if (!left || pp_clock_monotonic() > until)
-			return !left;
+		if (!left)
+			return true;
+		if (pp_clock_monotonic() > until)
+			break;
 		(void)nanosleep(&nap, NULL);
 		soft_engine_lock(e);
 	}
+	/* A peer that does not run may go on at any time, but not with these bytes. */
+	soft_engine_lock(e);
+	soft_direct_revoke(e, region);
+	left = region->copies;
+	soft_engine_unlock(e);
+	return !left;
 }
 
 void soft_gpus_each(struct soft_engine *e, void (*each)(void *, const struct soft_cuda_watch *),

@@ -24,7 +24,9 @@ struct soft_gpus {
 	struct soft_cuda_device *gpus[SOFT_GPUS_MAX]; /* by ordinal; NULL: none */
 	unsigned int ready; /* queue pairs that became ready to receive, at most as many as count */
 	bool registered;
-	struct soft_shelf shelf; /* staging on its way out, seen by other processes */
+	struct soft_shelf shelf;	 /* staging on its way out, seen by other processes */
+	struct soft_exports exports;	 /* allocations that they may be shown (direct.h) */
+	struct soft_cuda_device *mapper; /* maps what they show; NULL: no GPU is open */
 };
 
 void soft_gpus_init(struct soft_gpus *gpus);
@@ -35,8 +37,8 @@ void soft_gpus_done(struct soft_engine *engine);
 int soft_gpus_register(struct soft_engine *engine, int ordinal, struct soft_cuda_device **ret);
 /* A queue pair is about to be ready to receive. */
 int soft_gpus_ready(struct soft_engine *engine);
-/* No copy of @region is begun any more; those under way are over when this returns. false: one
- * hangs, and @region must stay. */
+/* No copy of @region is begun any more; those under way are over when this returns, a peer's too of
+ * what is lent. false: one hangs, and @region must stay. */
 bool soft_gpus_leave(struct soft_engine *engine, struct soft_region *region);
 /* Under the engine's lock, all that follow. */
 void soft_gpus_each(struct soft_engine *engine,

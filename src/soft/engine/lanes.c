@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "soft/engine/direct.h"
 #include "soft/engine/parts.h"
 #include "soft/link/host.h"
 
@@ -170,6 +171,7 @@ static void lane_free(struct soft_engine *e, struct soft_lane *lane)
 		at = &(*at)->next;
 	*at = lane->next;
 	e->lanes.out[lane->slot] = NULL;
+	soft_direct_lane_ended(e, lane);
 	if (e->lanes.epoll_fd >= 0)
 		(void)epoll_ctl(e->lanes.epoll_fd, EPOLL_CTL_DEL, lane->fd, NULL);
 	soft_lane_close(lane);

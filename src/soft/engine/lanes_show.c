@@ -28,6 +28,7 @@ void soft_engine_each_lane(struct soft_engine *e,
 			.slot = l->slot,
 			.users = l->users,
 			.pull_errno = soft_lane_pull_errno(l),
+			.loan_errno = soft_lane_loan_errno(l),
 			.stats = &l->stats,
 		};
 
@@ -39,6 +40,7 @@ void soft_engine_each_lane(struct soft_engine *e,
 			.slot = l->slot,
 			.pid = l->pid,
 			.pull_errno = l->pull_errno,
+			.loan_errno = l->loan_errno,
 			.shelf_errno = l->view ? -l->view->error : l->view_errno,
 			.stats = &l->stats,
 		};

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
+#include "soft/engine/direct.h"
 #include "soft/engine/parts.h"
 
 #include "base/banned.h"
@@ -62,6 +63,13 @@ static void hear_in(struct soft_engine *e, struct soft_lane_in *lane)
 {
 	int rc = soft_lane_in_hear(lane, e->wake_fd);
 
+	while (rc == -EALREADY || rc == 0) {
+		struct soft_showing showing;
+
+		rc = soft_lane_in_told(lane, &showing);
+		if (!rc)
+			soft_direct_told(e, lane, &showing);
+	}
 	if (rc == -EPROTO)
 		e->lanes.broken++;
 	if (rc < 0 && rc != -EAGAIN) {
@@ -77,6 +85,15 @@ static void hear_out(struct soft_engine *e, struct soft_lane *lane)
 {
 	int rc = soft_lane_hear(lane);
 
+	bool was = rc == -EALREADY;
+
+	while (rc == -EALREADY || (was && rc == 0)) {
+		struct soft_door_answer answer;
+
+		rc = soft_lane_answered(lane, &answer);
+		if (!rc)
+			soft_direct_answered(e, lane, &answer);
+	}
 	if (rc == -EAGAIN)
 		return;
 	if (rc < 0) {

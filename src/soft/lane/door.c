@@ -76,10 +76,15 @@ static int give(int fd, const void *message, size_t bytes, const int *fds, unsig
 			     .msg_controllen = CMSG_SPACE(num * sizeof(int))};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(num * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, num * sizeof(int));
+	if (num) {
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(num * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, num * sizeof(int));
+	} else {
+		msg.msg_control = NULL;
+		msg.msg_controllen = 0;
+	}
 	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
@@ -99,8 +104,9 @@ static unsigned int descriptors(struct msghdr *msg, int *fds)
 	return n;
 }
 
-/* @max: descriptors at most, one at least; those that did not come are -1. */
-static int take(int fd, void *message, size_t bytes, unsigned int max, int *ret_fds)
+/* @least to @max descriptors; those that did not come are -1. */
+static int take_some(int fd, void *message, size_t bytes, unsigned int least, unsigned int max,
+		     int *ret_fds)
 {
 	union {
 		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
@@ -118,7 +124,7 @@ static int take(int fd, void *message, size_t bytes, unsigned int max, int *ret_
 	if (len < 0)
 		return -errno;
 	n = descriptors(&msg, fds);
-	if (len == (ssize_t)bytes && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n >= 1 &&
+	if (len == (ssize_t)bytes && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && n >= least &&
 	    n <= max) {
 		for (unsigned int i = 0; i < max; i++)
 			ret_fds[i] = i < n ? fds[i] : -1;
@@ -127,6 +133,59 @@ static int take(int fd, void *message, size_t bytes, unsigned int max, int *ret_
 	while (n)
 		(void)close(fds[--n]);
 	return len ? -EPROTO : -ECONNRESET;
+}
+
+static int take(int fd, void *message, size_t bytes, unsigned int max, int *ret_fds)
+{
+	return take_some(fd, message, bytes, 1, max, ret_fds);
+}
+
+int soft_door_tell(int fd, const struct soft_showing *showing)
+{
+	struct soft_showing s = *showing;
+	const int fds[] = {s.fd};
+
+	s.magic = SOFT_LANE_MAGIC;
+	s.fd = -1;
+	return give(fd, &s, sizeof(s), fds, fds[0] < 0 ? 0 : 1);
+}
+
+int soft_door_told(int fd, struct soft_showing *ret)
+{
+	struct soft_showing s;
+	int given, rc = take_some(fd, &s, sizeof(s), 0, 1, &given);
+
+	if (rc < 0)
+		return rc;
+	if (s.magic != SOFT_LANE_MAGIC || s.kind > SOFT_EXPORT_IPC ||
+	    (s.kind == SOFT_EXPORT_VMM) != (given >= 0)) {
+		if (given >= 0)
+			(void)close(given);
+		return -EPROTO;
+	}
+	s.fd = given;
+	*ret = s;
+	return 0;
+}
+
+int soft_door_answer(int fd, uint32_t number, int what)
+{
+	struct soft_door_answer a = {.magic = SOFT_LANE_MAGIC, .number = number, .what = what};
+
+	return give(fd, &a, sizeof(a), NULL, 0);
+}
+
+int soft_door_answered(int fd, struct soft_door_answer *ret)
+{
+	struct soft_door_answer a;
+	int rc = take_some(fd, &a, sizeof(a), 0, 0, NULL);
+
+	if (rc < 0)
+		return rc;
+	if (a.magic != SOFT_LANE_MAGIC)
+		return -EPROTO;
+	*ret = a;
+	return 0;
 }
 
 int soft_door_knock(unsigned int slot, const struct soft_hello *hello, int ring_fd, int shelf_fd)

@@ -8,6 +8,9 @@
  *   (+ shelf's memory)
  *   may write from now on              ◄────────  WELCOME + descriptor that wakes it
  *
+ *   showing (+ memory of a GPU)       ────────►  maps it
+ *   may lend what lies there           ◄────────  answer
+ *
  * The connection stays: its end is the end of the process, or of the lane. Who is at the other end
  * is told by the kernel (SO_PEERCRED); root does not count as the same user. Nothing here waits.
  */
@@ -16,6 +19,8 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "soft/copy/export.h"
 
 struct soft_hello {
 	uint32_t magic; /* changes with what lies in the ring */
@@ -31,7 +36,25 @@ struct soft_welcome {
 	int32_t pull_errno; /* 0: the reader can read the writer's memory */
 };
 
-enum { SOFT_LANE_MAGIC = 0x706c0002 };
+enum { SOFT_LANE_MAGIC = 0x706c0003 };
+
+/* Of the writer, at any time later: an allocation of a GPU that the reader may map, or (no kind)
+ * has to let go. */
+struct soft_showing {
+	uint32_t magic;
+	uint32_t kind; /* enum soft_export_kind */
+	uint32_t number;
+	int32_t fd; /* -1: none. What goes over is the descriptor itself */
+	uint64_t bytes;
+	uint8_t handle[SOFT_EXPORT_HANDLE];
+};
+
+/* And of the reader: what became of it (copy/import.h). */
+struct soft_door_answer {
+	uint32_t magic;
+	uint32_t number;
+	int32_t what;
+};
 
 /* Listening descriptor, or -errno. */
 int soft_door_listen(unsigned int slot);
@@ -48,6 +71,10 @@ int soft_door_accept(int listen_fd, pid_t *ret_pid);
 int soft_door_hear(int fd, struct soft_hello *ret, int *ret_ring_fd, int *ret_shelf_fd);
 int soft_door_welcome(int fd, int pull_errno, int bell_fd);
 /* What the reader said, and what wakes it; as soft_door_hear(). */
+int soft_door_tell(int fd, const struct soft_showing *showing);
+int soft_door_told(int fd, struct soft_showing *ret);
+int soft_door_answer(int fd, uint32_t number, int what);
+int soft_door_answered(int fd, struct soft_door_answer *ret);
 int soft_door_welcomed(int fd, struct soft_welcome *ret, int *ret_bell_fd);
 
 #endif

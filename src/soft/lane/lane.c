@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -84,13 +85,42 @@ int soft_lane_hear(struct soft_lane *lane)
 	struct soft_welcome welcome;
 	int rc;
 
-	/* The reader says one thing, once: all that follows is its end. */
 	if (lane->up)
-		return -ECONNRESET;
+		return -EALREADY;
 	rc = soft_door_welcomed(lane->fd, &welcome, &lane->bell_fd);
 	if (rc == 0)
 		lane->up = true;
 	return rc;
+}
+
+int soft_lane_answered(struct soft_lane *lane, struct soft_door_answer *ret)
+{
+	return soft_door_answered(lane->fd, ret);
+}
+
+int soft_lane_show(struct soft_lane *lane, const struct soft_export *x)
+{
+	struct soft_showing showing = {
+		.kind = x->of.kind,
+		.number = x->number,
+		.bytes = x->of.len,
+		.fd = x->of.fd,
+	};
+
+	memcpy(showing.handle, x->of.handle, sizeof(showing.handle));
+	return soft_door_tell(lane->fd, &showing);
+}
+
+int soft_lane_withdraw(struct soft_lane *lane, uint32_t number)
+{
+	const struct soft_showing showing = {.number = number, .fd = -1};
+
+	return soft_door_tell(lane->fd, &showing);
+}
+
+int soft_lane_loan_errno(const struct soft_lane *lane)
+{
+	return soft_ring_loan_errno(&lane->ring);
 }
 
 int soft_lane_pull_errno(const struct soft_lane *lane)
@@ -169,6 +199,7 @@ bool soft_lane_send(struct soft_lane *lane, const struct soft_record_route *rout
 		    unsigned int num_pieces)
 {
 	struct soft_lane_reference *r = NULL;
+	bool near;
 	size_t bytes, skip = soft_ring_far(&lane->ring);
 	uint8_t *at;
 
@@ -176,13 +207,18 @@ bool soft_lane_send(struct soft_lane *lane, const struct soft_record_route *rout
 		soft_record_skip(at, skip);
 		soft_ring_publish(&lane->ring, skip);
 	}
-	if (p->stays && p->payload_bytes > SOFT_LANE_COPIED && !soft_lane_pull_errno(lane))
+	if (p->direct)
+		num_pieces = 1;
+	else if (p->stays && p->payload_bytes > SOFT_LANE_COPIED && !soft_lane_pull_errno(lane))
 		r = reference(lane);
-	bytes = soft_record_bytes(r ? 0 : p->payload_bytes, r ? num_pieces : 0);
+	near = !r && !p->direct;
+	bytes = soft_record_bytes(near ? p->payload_bytes : 0, near ? 0 : num_pieces);
 	at = soft_ring_reserve(&lane->ring, bytes);
 	if (!at)
 		return lost(lane);
-	if (r)
+	if (p->direct)
+		soft_record_lend(at, route, p);
+	else if (r)
 		soft_record_refer(at, route, p, pieces, num_pieces, lane->shelf, &r->token,
 				  refer(lane, r, qpn, pieces, num_pieces, lane->ring.mine + bytes));
 	else
@@ -193,6 +229,8 @@ bool soft_lane_send(struct soft_lane *lane, const struct soft_record_route *rout
 	lane->stats.bytes += p->payload_bytes;
 	lane->stats.pulls += r != NULL;
 	lane->stats.pulled_bytes += r ? p->payload_bytes : 0;
+	lane->stats.direct += p->direct != NULL;
+	lane->stats.direct_bytes += p->direct ? p->payload_bytes : 0;
 	return true;
 }
 

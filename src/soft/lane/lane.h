@@ -47,7 +47,8 @@ struct soft_lane_stats {
 	uint64_t pulls, pulled_bytes;
 	/* Read, from the sender's shelf: copied by a GPU; by the processor. */
 	uint64_t lent, lent_bytes, mapped, mapped_bytes;
-	uint64_t lost; /* no room in the ring; could not be fetched */
+	uint64_t direct, direct_bytes; /* from the memory of the sender's GPU: sent so, or read */
+	uint64_t lost;		       /* no room in the ring; could not be fetched */
 	uint64_t wakes;
 };
 
@@ -56,6 +57,17 @@ struct soft_lane_reference {
 	uint64_t end;		/* the ring's position behind its record */
 	uint32_t qpn;
 	uintptr_t from, to; /* memory that its pieces lie in */
+};
+
+/* What the reader has of an allocation that may be shown to it. */
+enum soft_show_state { SOFT_SHOW_NEVER, SOFT_SHOW_SHOWN, SOFT_SHOW_HELD, SOFT_SHOW_REFUSED };
+
+struct soft_lane_show {
+	uint32_t number; /* of the export; 0: nothing here */
+	uint8_t state;
+	bool withdrawn;
+	int error;    /* refused: why */
+	pp_ns answer; /* when */
 };
 
 enum soft_lane_end { SOFT_LANE_OUT, SOFT_LANE_IN };
@@ -73,6 +85,7 @@ struct soft_lane {
 	const struct soft_shelf *shelf; /* borrowed; NULL: the reader knows of none */
 	unsigned int next_reference;
 	struct soft_lane_reference references[SOFT_LANE_REFERENCES];
+	struct soft_lane_show shows[SOFT_EXPORTS_MAX];
 	struct soft_lane_stats stats;
 	struct soft_lane *next;
 };
@@ -82,8 +95,17 @@ struct soft_lane {
 int soft_lane_open(unsigned int slot, unsigned int own_slot, const struct soft_shelf *shelf,
 		   struct soft_lane **ret);
 void soft_lane_close(struct soft_lane *lane); /* NULL is fine */
-/* The connection can be read. 0: it is up; -EAGAIN: not yet; else it has ended. */
+/* The connection can be read. 0: it is up; -EALREADY: it was, and more was said; -EAGAIN: not yet;
+ * else it has ended. */
 int soft_lane_hear(struct soft_lane *lane);
+/* Then, until it is not 0: what the reader says of an allocation. -EAGAIN: nothing more; else as
+ * above. */
+int soft_lane_answered(struct soft_lane *lane, struct soft_door_answer *ret);
+/* Shows @export to the reader, or takes it back. -errno: it could not be said. */
+int soft_lane_show(struct soft_lane *lane, const struct soft_export *export);
+int soft_lane_withdraw(struct soft_lane *lane, uint32_t number);
+/* 0: the reader's GPU copies from what it was shown; else why it never does. */
+int soft_lane_loan_errno(const struct soft_lane *lane);
 /* A packet of queue pair @qpn. false: lost. */
 bool soft_lane_send(struct soft_lane *lane, const struct soft_record_route *route, uint32_t qpn,
 		    const struct soft_packet *p, const struct iovec *pieces,
@@ -111,6 +133,7 @@ struct soft_lane_in {
 	int pull_errno;		      /* 0: its memory can be read */
 	struct soft_shelf_view *view; /* NULL: it shows none, or it cannot be mapped: */
 	int view_errno;
+	int loan_errno; /* why nothing is copied from the memory of his GPUs */
 	struct soft_ring ring;
 	struct soft_record_read read; /* the record being looked at */
 	struct soft_lane_stats stats;
@@ -124,6 +147,10 @@ void soft_lane_in_close(struct soft_lane_in *lane);
 void soft_lane_in_forget_view(struct soft_lane_in *lane);
 /* As soft_lane_hear(); says welcome, and gives @bell_fd away. */
 int soft_lane_in_hear(struct soft_lane_in *lane, int bell_fd);
+/* Then, until it is not 0: what the writer shows, or takes back; the descriptor is the caller's. */
+int soft_lane_in_told(struct soft_lane_in *lane, struct soft_showing *ret);
+/* What becomes of it (copy/import.h). */
+void soft_lane_in_answer(struct soft_lane_in *lane, uint32_t number, int what);
 
 /*
  * Gives what lies there to @handler, at most about @budget bytes; @source is NULL, or what the

@@ -35,8 +35,28 @@ void soft_lane_in_forget_view(struct soft_lane_in *lane)
 	lane->view = NULL;
 }
 
+/* From the view's imports to the writer. He who does not read waits in vain for what is lost. */
+static void answer(void *arg, uint32_t number, int what)
+{
+	const struct soft_lane_in *lane = arg;
+
+	(void)soft_door_answer(lane->fd, number, what);
+}
+
+int soft_lane_in_told(struct soft_lane_in *lane, struct soft_showing *ret)
+{
+	return soft_door_told(lane->fd, ret);
+}
+
+void soft_lane_in_answer(struct soft_lane_in *lane, uint32_t number, int what)
+{
+	answer(lane, number, what);
+}
+
 void soft_lane_in_close(struct soft_lane_in *lane)
 {
+	if (lane->view)
+		lane->view->answer = NULL;
 	soft_shelf_view_put(lane->view);
 	(void)close(lane->fd);
 	soft_ring_done(&lane->ring);
@@ -48,9 +68,8 @@ int soft_lane_in_hear(struct soft_lane_in *lane, int bell_fd)
 	struct soft_hello hello;
 	int memory, shelf, rc;
 
-	/* The writer says one thing, once: all that follows is its end. */
 	if (lane->ring.shared)
-		return -ECONNRESET;
+		return -EALREADY;
 	rc = soft_door_hear(lane->fd, &hello, &memory, &shelf);
 	if (rc < 0)
 		return rc;
@@ -61,6 +80,10 @@ int soft_lane_in_hear(struct soft_lane_in *lane, int bell_fd)
 		int seen = rc < 0 ? rc : soft_shelf_look(shelf, hello.shelf_at, &lane->view);
 
 		lane->view_errno = -seen;
+		if (!seen) {
+			lane->view->answer = answer;
+			lane->view->answer_arg = lane;
+		}
 		(void)close(shelf);
 	}
 	if (rc < 0)
@@ -82,6 +105,13 @@ static void note_pull(struct soft_lane_in *lane, const struct soft_pull *pull)
 	lane->stats.lent_bytes += pull->lent_bytes;
 	lane->stats.mapped += pull->mapped;
 	lane->stats.mapped_bytes += pull->mapped_bytes;
+	lane->stats.direct += pull->direct;
+	lane->stats.direct_bytes += pull->direct_bytes;
+	lane->stats.lost += pull->lost;
+	if (pull->loan_error && !lane->loan_errno) {
+		lane->loan_errno = pull->loan_error;
+		soft_ring_refuse_loans(&lane->ring, pull->loan_error);
+	}
 	if (!pull->error)
 		return;
 	lane->stats.lost++;

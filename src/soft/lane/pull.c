@@ -88,7 +88,7 @@ static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t l
 	struct iovec local[] = {{to, len - last}, {end, last}, {&token, sizeof(token)}};
 	ssize_t got;
 
-	if (!n)
+	if (!n || source->far)
 		return -EPROTO;
 	if (fetch_seen(pull, offset, to, len))
 		return 0;
@@ -111,13 +111,42 @@ static int fetch(struct soft_source *source, uint32_t offset, void *to, size_t l
 	return 0;
 }
 
+/* All of @len bytes of a sender's GPU, or none. */
+static uint32_t lend_far(struct soft_pull *pull, uint32_t offset, uint32_t len,
+			 const struct soft_copier *copier, struct soft_loan *ret)
+{
+	const struct soft_record_piece *piece = &pull->record->pieces[0];
+	const struct soft_direct direct = {
+		.export = piece->export,
+		.unit = piece->unit,
+		.generation = piece->generation,
+		.offset = piece->addr,
+	};
+	uint32_t end;
+	int rc = -ENOENT;
+
+	if (pull->view && !__builtin_add_overflow(offset, len, &end) && end <= piece->len)
+		rc = soft_import_lend(pull->view, &direct, offset, len, copier, ret);
+	if (rc) {
+		/* What was taken back is lost, as on the wire; all else would fail again. */
+		pull->loan_error = rc == -ESTALE ? pull->loan_error : -rc;
+		pull->lost = true;
+		return 0;
+	}
+	pull->direct++;
+	pull->direct_bytes += len;
+	return len;
+}
+
 static uint32_t lend(struct soft_source *source, uint32_t offset, uint32_t len,
 		     struct soft_copier *copier, struct soft_loan *ret)
 {
 	struct soft_pull *pull = (struct soft_pull *)source;
+	uint32_t asked = offset, part;
 	const struct soft_record_piece *piece = piece_at(pull->record, &offset);
-	uint32_t part;
 
+	if (source->far)
+		return lend_far(pull, asked, len, copier, ret);
 	if (!pull->view || !piece)
 		return 0;
 	part = piece->len - offset < len ? piece->len - offset : len;
@@ -135,6 +164,7 @@ void soft_pull_init(struct soft_pull *pull, pid_t pid, struct soft_shelf_view *v
 	memset(pull, 0, sizeof(*pull));
 	pull->source.fetch = fetch;
 	pull->source.lend = lend;
+	pull->source.far = record->pieces[0].export != 0;
 	pull->view = view;
 	pull->pid = pid;
 	pull->record = record;

@@ -26,6 +26,9 @@ struct soft_pull {
 	uint64_t pulls, bytes;
 	struct soft_shelf_view *view; /* borrowed; NULL: none */
 	uint64_t lent, lent_bytes, mapped, mapped_bytes;
+	uint64_t direct, direct_bytes; /* of what is lent */
+	int loan_error;		       /* why none of it will ever be */
+	bool lost;		       /* some was not lent now */
 };
 
 /* Payload of @record, of a lane from @pid, who shows @view or (NULL) none; usable while @record is.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "soft/copy/shelf.h"
+#include "soft/copy/source.h"
 
 #include "base/banned.h"
 
@@ -74,6 +75,24 @@ void soft_record_refer(uint8_t *at, const struct soft_record_route *route,
 	}
 }
 
+void soft_record_lend(uint8_t *at, const struct soft_record_route *route,
+		      const struct soft_packet *p)
+{
+	struct soft_record r = head(route, p);
+	struct soft_record_piece piece = {
+		.addr = p->direct->offset,
+		.len = p->payload_bytes,
+		.generation = p->direct->generation,
+		.export = p->direct->export,
+		.unit = p->direct->unit,
+	};
+
+	r.bytes = (uint32_t)soft_record_bytes(0, 1);
+	r.num_pieces = 1;
+	memcpy(at, &r, sizeof(r));
+	memcpy(at + sizeof(r), &piece, sizeof(piece));
+}
+
 void soft_record_skip(uint8_t *at, size_t bytes)
 {
 	struct soft_record r = {.bytes = (uint32_t)bytes, .kind = SOFT_RECORD_SKIP};
@@ -90,6 +109,8 @@ static bool read_pieces(const uint8_t *at, struct soft_record_read *ret)
 	for (unsigned int i = 0; i < ret->record.num_pieces; i++) {
 		const struct soft_record_piece *piece = &ret->pieces[i];
 
+		if (piece->export && ret->record.num_pieces != 1)
+			return false;
 		if (piece->len == 0 || __builtin_add_overflow(sum, piece->len, &sum) ||
 		    __builtin_add_overflow(piece->addr, piece->len, &end))
 			return false;

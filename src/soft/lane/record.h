@@ -2,8 +2,8 @@
 /*
  * What lies in a lane's ring: one packet a record, BTH and extended headers as on the wire, without
  * ICRC; behind them its payload, or pieces of the sender's memory that the payload is to be fetched
- * from. A record may stand for several packets in a row of one message: then its payload is longer
- * than the path MTU.
+ * from, or the place of it in the memory of a GPU. A record may stand for several packets in a row
+ * of one message: then its payload is longer than the path MTU.
  *
  *   | struct soft_record | payload | pad |      | struct soft_record | pieces | pad |
  *
@@ -52,6 +52,9 @@ struct soft_record_piece {
 	uint64_t addr;
 	uint32_t len;
 	uint32_t generation; /* of bytes on the sender's shelf (copy/shelf.h); 0: they are not */
+	/* Not 0: of bytes in an allocation of that number (copy/export.h): addr is the place there,
+	 * and that unit has the generation. Such a piece is the only one. */
+	uint32_t export, unit;
 };
 
 /* A record as it was read. */
@@ -79,6 +82,9 @@ void soft_record_refer(uint8_t *at, const struct soft_record_route *route,
 		       const struct soft_packet *p, const struct iovec *pieces,
 		       unsigned int num_pieces, const struct soft_shelf *shelf,
 		       const void *token_at, uint64_t token);
+/* The same, the payload to be copied by the reader's GPU from where p->direct says. */
+void soft_record_lend(uint8_t *at, const struct soft_record_route *route,
+		      const struct soft_packet *p);
 void soft_record_skip(uint8_t *at, size_t bytes);
 
 /* Reads the record at @at, of which @there bytes can be read. Returns its length, or -EPROTO. */

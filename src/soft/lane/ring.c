@@ -120,6 +120,16 @@ void soft_ring_awake(struct soft_ring *ring)
 		atomic_store_explicit(&ring->shared->asleep, 0, memory_order_relaxed);
 }
 
+int soft_ring_loan_errno(const struct soft_ring *ring)
+{
+	return (int)atomic_load_explicit(&ring->shared->no_loans, memory_order_relaxed);
+}
+
+void soft_ring_refuse_loans(struct soft_ring *ring, int code)
+{
+	atomic_store_explicit(&ring->shared->no_loans, (uint32_t)code, memory_order_relaxed);
+}
+
 void soft_ring_refuse_pulls(struct soft_ring *ring, int code)
 {
 	atomic_store_explicit(&ring->shared->no_pulls, (uint32_t)code, memory_order_relaxed);

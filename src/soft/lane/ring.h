@@ -59,6 +59,8 @@ size_t soft_ring_far(struct soft_ring *ring);
 bool soft_ring_must_wake(struct soft_ring *ring);
 /* What the reader says of reading the writer's memory: 0, or why it cannot, for good. */
 int soft_ring_pull_errno(const struct soft_ring *ring);
+/* The same of copying from the memory of his GPUs. */
+int soft_ring_loan_errno(const struct soft_ring *ring);
 /* Has the reader come to @position? */
 bool soft_ring_passed(struct soft_ring *ring, uint64_t position);
 
@@ -71,5 +73,6 @@ bool soft_ring_empty(struct soft_ring *ring);
 void soft_ring_sleep(struct soft_ring *ring);
 void soft_ring_awake(struct soft_ring *ring);
 void soft_ring_refuse_pulls(struct soft_ring *ring, int code);
+void soft_ring_refuse_loans(struct soft_ring *ring, int code);
 
 #endif

@@ -14,6 +14,7 @@ struct soft_ring_shared {
 	_Alignas(64) _Atomic uint64_t head; /* the reader's: bytes taken */
 	_Alignas(64) _Atomic uint32_t asleep;
 	_Atomic uint32_t no_pulls; /* the reader's: errno of reading the writer's memory */
+	_Atomic uint32_t no_loans; /* and of copying from the memory of his GPUs */
 };
 
 #endif

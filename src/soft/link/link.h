@@ -38,6 +38,7 @@ struct soft_link_config {
 	struct soft_fault *fault; /* borrowed; NULL: none */
 	bool singly;		  /* no trains: each packet leaves alone */
 	bool wire_only;		  /* the engine's: no lanes */
+	bool gpu_staged;	  /* and: no GPU copies from a peer's memory */
 };
 
 /* One UDP payload that came in, cut out of its train. */

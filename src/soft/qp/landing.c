@@ -113,9 +113,11 @@ void soft_effect_push(struct soft_landing *l, struct soft_effect *e)
 
 static void effect_free(struct soft_effect *e)
 {
-	if (e->num_loans)
+	if (e->num_loans && e->loans[0].import)
+		soft_import_put(e->loans[0].import);
+	else if (e->num_loans)
 		soft_shelf_view_put(e->loans[0].view);
-	else if (e->kind <= SOFT_EFFECT_COPIED)
+	if (e->staged)
 		soft_staging_put(&e->mover->in, (uint8_t *)(uintptr_t)e->at, e->room);
 	free(e);
 }
@@ -176,20 +178,26 @@ static bool carry_out(struct soft_landing *l, struct soft_effect *e)
 	return soft_bytes_store(from, region, e->va, e->len) == 0;
 }
 
-static void broken(struct soft_landing *l)
+void soft_landing_drop(struct soft_landing *l)
 {
-	struct soft_effect *end = l->first_end;
-	struct soft_landed copy;
+	const struct soft_effect *end = l->first_end;
 
-	l->failed = true;
-	if (end)
-		copy = end->end;
-	/* That message is over. */
 	while (l->first_end == end && end) {
 		struct soft_effect *e = pop(l);
 
 		abandon(e);
 	}
+}
+
+static void broken(struct soft_landing *l)
+{
+	const struct soft_effect *end = l->first_end;
+	struct soft_landed copy;
+
+	l->failed = true;
+	if (end)
+		copy = end->end;
+	soft_landing_drop(l);
 	l->ops->broken(l->qp, end ? &copy : NULL);
 }
 
@@ -206,7 +214,7 @@ void soft_landing_advance(struct soft_landing *l)
 			return;
 		}
 		if ((e->kind == SOFT_EFFECT_COPIED && e->copy.rc) ||
-		    (e->kind == SOFT_EFFECT_KEPT && !carry_out(l, e))) {
+		    ((e->kind == SOFT_EFFECT_KEPT || e->brought) && !carry_out(l, e))) {
 			broken(l);
 			return;
 		}
@@ -227,7 +235,7 @@ static bool loans_good(const struct soft_effect *e)
 	return true;
 }
 
-static void copied(struct soft_copy *copy)
+void soft_effect_copied(struct soft_copy *copy)
 {
 	struct soft_effect *e = (struct soft_effect *)copy;
 	struct soft_landing *l = e->landing;
@@ -252,7 +260,7 @@ void soft_landing_cut(struct soft_landing *l)
 	if (!l->gathers)
 		return;
 	open_remove(l);
-	if (e->len < e->room && !e->num_loans) {
+	if (e->len < e->room && e->staged) {
 		soft_staging_trim(&e->mover->in, (uint8_t *)(uintptr_t)e->at, e->room, e->len);
 		e->room = e->len;
 	}
@@ -273,11 +281,34 @@ void soft_landing_cut(struct soft_landing *l)
 	e->mover->lent += e->num_loans != 0;
 	e->mover->lent_bytes += e->num_loans ? e->len : 0;
 	/* A copy to the device only reads there. */
-	e->copy.host = (void *)(uintptr_t)e->at;
+	if (e->num_loans && e->loans[0].import) {
+		e->copy.from = (uintptr_t)e->at;
+		e->mover->direct++;
+		e->mover->direct_bytes += e->len;
+	} else {
+		e->copy.host = (void *)(uintptr_t)e->at;
+	}
 	e->copy.len = e->len;
 	e->copy.to_device = true;
-	e->copy.done = copied;
+	e->copy.done = soft_effect_copied;
 	soft_copy_start(e->mover, &e->copy, region, e->va);
+}
+
+void soft_landing_fetch(struct soft_landing *l)
+{
+	struct soft_effect *e = l->last;
+	const struct soft_loan *loan = &e->loans[0];
+
+	open_remove(l);
+	e->kind = SOFT_EFFECT_COPY;
+	e->mover->lent++;
+	e->mover->lent_bytes += e->len;
+	e->mover->direct++;
+	e->mover->direct_bytes += e->len;
+	e->copy.host = (void *)(uintptr_t)e->at;
+	e->copy.len = e->len;
+	e->copy.done = soft_effect_copied;
+	soft_copy_bring(e->mover, &e->copy, loan->import->copier, (uintptr_t)loan->at);
 }
 
 void soft_landing_return(struct soft_landing *l)

@@ -12,8 +12,8 @@
  * later WRITE sets is never seen before the bytes of an earlier one. Both halves of a queue pair
  * have one: the responder for requests, the requester for answers to its READs.
  *
- * Bytes that a sender of this host lends (copy/shelf.h) need no staging here: they are copied from
- * where he has them, and no packet that brought them may be acknowledged before.
+ * Bytes that a sender of this host lends (copy/shelf.h, copy/import.h) need no staging here: they
+ * are copied from where he has them, and no packet that brought them may be acknowledged before.
  */
 #ifndef SOFT_QP_LANDING_H
 #define SOFT_QP_LANDING_H
@@ -84,6 +84,9 @@ static inline bool soft_landing_passed(const struct soft_landing *landing, uint6
 /* Has a message ended without its effect? The end; else NULL. */
 const struct soft_landed *soft_landing_end_of_first(const struct soft_landing *landing);
 
+/* That message is over: nothing of it waits any more. */
+void soft_landing_drop(struct soft_landing *landing);
+
 /* Of the first packet whose bytes are lent, if there is one, and messages before it. */
 bool soft_landing_first_lent(const struct soft_landing *landing, uint32_t *ret_psn,
 			     uint32_t *ret_msn);
@@ -104,7 +107,8 @@ static inline int soft_landing_store(struct soft_landing *landing, struct soft_b
 				     struct soft_region *region, uint64_t va, uint32_t len,
 				     uint64_t expect)
 {
-	if (soft_region_is_far(region) || soft_landing_busy(landing))
+	if (soft_region_is_far(region) || soft_landing_busy(landing) ||
+	    (from.source && from.source->far))
 		return soft_landing_store_far(landing, from, region, va, len, expect);
 	return soft_bytes_store(from, region, va, len);
 }

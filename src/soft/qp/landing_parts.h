@@ -28,6 +28,8 @@ struct soft_effect {
 	uint64_t va;	    /* there */
 	uint32_t len, room; /* bytes; of staging */
 	const uint8_t *at;
+	bool staged;		/* @at is staging, of @room */
+	bool brought;		/* to staging by a copy, and from there to host memory */
 	unsigned int num_loans; /* 0: the bytes are in staging */
 	struct soft_loan loans[SOFT_LOANS_MAX];
 	uint32_t psn, msn; /* of the packet that began it; messages before it */
@@ -40,6 +42,10 @@ struct soft_effect *soft_effect_new(struct soft_landing *landing, enum soft_effe
 				    size_t extra);
 /* To the end of the queue; one that gathers is in the mover's list from now on. */
 void soft_effect_push(struct soft_landing *landing, struct soft_effect *effect);
+/* What its copy calls when it is done. */
+void soft_effect_copied(struct soft_copy *copy);
+/* The last one gathers no more: its bytes are copied to staging. */
+void soft_landing_fetch(struct soft_landing *landing);
 /* Whatever can have its effect now has it. */
 void soft_landing_advance(struct soft_landing *landing);
 

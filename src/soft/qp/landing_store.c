@@ -31,6 +31,7 @@ static struct soft_effect *gather(struct soft_landing *l, const struct soft_regi
 		free(e);
 		return NULL;
 	}
+	e->staged = true;
 	e->key = region->key;
 	e->va = va;
 	e->room = room;
@@ -81,13 +82,32 @@ static int store_staged(struct soft_landing *l, struct soft_bytes from, struct s
 	return 0;
 }
 
+/* Is it one loan? */
+static bool same(const struct soft_loan *a, const struct soft_loan *b)
+{
+	return a->unit == b->unit && a->generation == b->generation;
+}
+
 /* Do lent bytes for @va go on where those of @e end, there and here? */
 static bool goes_on(const struct soft_effect *e, const struct soft_region *region, uint64_t va,
 		    const struct soft_loan *loan)
 {
-	return e->num_loans && e->num_loans < SOFT_LOANS_MAX && e->key == region->key &&
-	       e->va + e->len == va && e->at + e->len == loan->at &&
-	       e->loans[0].view == loan->view && e->loans[0].segment == loan->segment;
+	return e->num_loans && !e->brought && e->key == region->key && e->va + e->len == va &&
+	       e->at + e->len == loan->at && e->loans[0].view == loan->view &&
+	       e->loans[0].import == loan->import && e->loans[0].segment == loan->segment &&
+	       (e->num_loans < SOFT_LOANS_MAX || same(&e->loans[e->num_loans - 1], loan));
+}
+
+/* Holds what the bytes of @loan lie in, for an effect; those that it began with tell whose. */
+static void hold(struct soft_landing *l, struct soft_effect *e, const struct soft_loan *loan)
+{
+	if (loan->import)
+		soft_import_get(loan->import);
+	else
+		soft_shelf_view_get(loan->view);
+	e->psn = l->qp->resp.expected_psn;
+	e->msn = l->qp->resp.msn;
+	l->lent++;
 }
 
 /* Takes up to @len bytes that are lent; returns how many. 0: no memory. */
@@ -103,17 +123,15 @@ static uint32_t borrow(struct soft_landing *l, const struct soft_region *region,
 		e = soft_effect_new(l, SOFT_EFFECT_GATHERS, 0);
 		if (!e)
 			return 0;
-		soft_shelf_view_get(loan->view);
+		hold(l, e, loan);
 		e->key = region->key;
 		e->va = va;
 		e->room = soft_copy_piece(most);
 		e->at = loan->at;
-		e->psn = l->qp->resp.expected_psn;
-		e->msn = l->qp->resp.msn;
-		l->lent++;
 		soft_effect_push(l, e);
 	}
-	e->loans[e->num_loans++] = *loan;
+	if (!e->num_loans || !same(&e->loans[e->num_loans - 1], loan))
+		e->loans[e->num_loans++] = *loan;
 	part = e->room - e->len < len ? e->room - e->len : len;
 	e->len += part;
 	if (e->len == e->room)
@@ -129,7 +147,8 @@ static uint32_t lent(struct soft_landing *l, struct soft_bytes from, struct soft
 	uint32_t part = 0;
 
 	/* What began in staging ends there: one copy. */
-	if (e && !e->num_loans && e->key == region->key && e->va + e->len == va)
+	if (e && !e->num_loans && !(from.source && from.source->far) && e->key == region->key &&
+	    e->va + e->len == va)
 		return 0;
 	if (from.source && from.source->lend)
 		part = from.source->lend(from.source, from.offset, len, region->copier, &loan);
@@ -142,7 +161,10 @@ static int store_far(struct soft_landing *l, struct soft_bytes from, struct soft
 	while (len && !l->failed) {
 		uint64_t most = expect > len ? expect : len;
 		uint32_t part = lent(l, from, region, va, len, most);
-		int rc = part ? 0 : store_staged(l, from, region, va, len, most, &part);
+		int rc = part ? 0
+			 : from.source && from.source->far
+				 ? SOFT_BYTES_LOST
+				 : store_staged(l, from, region, va, len, most, &part);
 
 		if (rc)
 			return rc;
@@ -150,6 +172,47 @@ static int store_far(struct soft_landing *l, struct soft_bytes from, struct soft
 		va += part;
 		len -= part;
 		expect -= part < expect ? part : expect;
+	}
+	return l->failed ? -EIO : 0;
+}
+
+/* From the memory of the sender's GPU to host memory: through staging, whose copy is begun here. */
+static int bring(struct soft_landing *l, struct soft_bytes from, const struct soft_region *region,
+		 uint64_t va, uint32_t len)
+{
+	struct soft_loan loan;
+	struct soft_effect *e;
+
+	if (!from.source->lend ||
+	    !from.source->lend(from.source, from.offset, len, /* copier= */ NULL, &loan))
+		return SOFT_BYTES_LOST;
+	soft_landing_cut(l);
+	e = gather(l, region, va, len);
+	if (!e) {
+		l->starved = true;
+		return SOFT_BYTES_LATER;
+	}
+	hold(l, e, &loan);
+	e->len = len;
+	e->loans[e->num_loans++] = loan;
+	e->brought = true;
+	soft_landing_fetch(l);
+	return 0;
+}
+
+/* Pieces of what is brought, no longer than staging is wide. */
+static int bring_all(struct soft_landing *l, struct soft_bytes from,
+		     const struct soft_region *region, uint64_t va, uint32_t len)
+{
+	while (len && !l->failed) {
+		uint32_t part = soft_copy_piece(len);
+		int rc = bring(l, from, region, va, part);
+
+		if (rc)
+			return rc;
+		from = soft_bytes_behind(from, part);
+		va += part;
+		len -= part;
 	}
 	return l->failed ? -EIO : 0;
 }
@@ -193,6 +256,8 @@ int soft_landing_store_far(struct soft_landing *l, struct soft_bytes from,
 		return -EIO;
 	if (!len)
 		return 0;
-	return region->copier ? store_far(l, from, region, va, len, expect)
-			      : keep(l, from, region, va, len);
+	if (region->copier)
+		return store_far(l, from, region, va, len, expect);
+	return from.source && from.source->far ? bring_all(l, from, region, va, len)
+					       : keep(l, from, region, va, len);
 }

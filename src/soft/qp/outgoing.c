@@ -76,6 +76,54 @@ static int fetch(struct soft_qp *qp, struct soft_parcel *p, struct soft_send_wr 
 	return 0;
 }
 
+/* The region of @wr, if all of its bytes are one piece in an allocation that the peer's GPU can
+ * copy from; else NULL. */
+static struct soft_region *shown(const struct soft_outgoing *o, struct soft_send_wr *wr,
+				 uint64_t *ret_va)
+{
+	const struct soft_sge *sges = soft_send_wr_sges(wr), *only = NULL;
+	struct soft_region *region;
+
+	if (o->qp->transport != SOFT_RC)
+		return NULL;
+	for (uint32_t i = 0; i < wr->num_sge; i++) {
+		if (!sges[i].length)
+			continue;
+		if (only)
+			return NULL;
+		only = &sges[i];
+	}
+	region = only ? region_of(o->qp, only) : NULL;
+	if (!region || !region->copier || !soft_qp_shows(o->qp, region))
+		return NULL;
+	*ret_va = only->addr;
+	return region;
+}
+
+/* A parcel of @len bytes at o->next_offset of @wr, and what fetches them if they must be. */
+static struct soft_parcel *parcel(struct soft_outgoing *o, struct soft_send_wr *wr, uint32_t len)
+{
+	struct soft_qp *qp = o->qp;
+	uint64_t va;
+	struct soft_region *region = o->lent < SOFT_OUTGOING_LENT ? shown(o, wr, &va) : NULL;
+	struct soft_parcel *p =
+		region ? soft_parcel_lend(qp->mover, region, va + o->next_offset, len) : NULL;
+
+	if (p) {
+		o->lent++;
+		qp->direct_bytes += len;
+		qp->is_direct = true;
+		return p;
+	}
+	p = soft_parcel_new(qp->mover, len);
+	if (!p)
+		return NULL;
+	o->bytes += len;
+	qp->staged_bytes += len;
+	qp->is_direct = false;
+	return p;
+}
+
 /* The next parcel of @wr. false: not now. */
 static bool take(struct soft_outgoing *o, struct soft_send_wr *wr)
 {
@@ -87,7 +135,7 @@ static bool take(struct soft_outgoing *o, struct soft_send_wr *wr)
 
 	if (o->first && o->bytes + len > most)
 		return false;
-	p = soft_parcel_new(qp->mover, len);
+	p = parcel(o, wr, len);
 	if (!p) {
 		soft_staging_wait(&qp->mover->out, &o->waiter);
 		return false;
@@ -101,9 +149,9 @@ static bool take(struct soft_outgoing *o, struct soft_send_wr *wr)
 	else
 		o->first = p;
 	o->last = p;
-	o->bytes += len;
 	o->next_offset += len;
-	p->rc = fetch(qp, p, wr);
+	if (p->at)
+		p->rc = fetch(qp, p, wr);
 	return true;
 }
 
@@ -163,10 +211,48 @@ static struct soft_parcel *find(struct soft_outgoing *o, const struct soft_send_
 	return NULL;
 }
 
+/* The peer's GPU cannot copy what is lent any more. false: there is no room for it. */
+static bool stage(struct soft_outgoing *o, struct soft_parcel *p, struct soft_send_wr *wr)
+{
+	if (!soft_parcel_stage(p)) {
+		soft_staging_wait(&o->qp->mover->out, &o->waiter);
+		return false;
+	}
+	o->lent--;
+	o->bytes += p->len;
+	o->qp->direct_bytes -= p->len;
+	o->qp->staged_bytes += p->len;
+	o->qp->is_direct = false;
+	p->rc = fetch(o->qp, p, wr);
+	return true;
+}
+
+bool soft_outgoing_direct(struct soft_outgoing *o, const struct soft_send_wr *wr, uint32_t offset,
+			  struct soft_direct *ret)
+{
+	const struct soft_parcel *p = find(o, wr, offset);
+
+	if (!p || p->at || p->rc)
+		return false;
+	*ret = soft_parcel_direct(p, (uint32_t)(offset - p->offset));
+	return true;
+}
+
+void soft_outgoing_revoke(struct soft_outgoing *o, const struct soft_region *region)
+{
+	for (struct soft_parcel *p = o->first; p; p = p->next) {
+		if (!p->unit || p->region != region)
+			continue;
+		soft_parcel_revoke(p);
+		if (!p->at)
+			p->rc = -EFAULT;
+	}
+}
+
 uint32_t soft_outgoing_ready(struct soft_outgoing *o, struct soft_send_wr *wr, uint32_t offset)
 {
 	struct soft_parcel *p = find(o, wr, offset);
-	uint64_t ready = 0;
+	uint64_t ready = 0, va;
 
 	if (!p) {
 		if (!is_far(o->qp, wr) || soft_local_check(o->qp, wr, /* access= */ 0))
@@ -174,7 +260,14 @@ uint32_t soft_outgoing_ready(struct soft_outgoing *o, struct soft_send_wr *wr, u
 		soft_outgoing_ahead(o);
 		return 0;
 	}
+	/* One piece a packet. */
+	if (!p->at && !p->rc && shown(o, wr, &va))
+		return (uint32_t)(p->offset + p->len - offset);
 	for (; p && p->of == wr && !p->pending; p = p->next) {
+		if (!p->at && !p->rc && !stage(o, p, wr))
+			break;
+		if (p->pending)
+			break;
 		if (p->rc)
 			return UINT32_MAX;
 		ready = p->offset + p->len - offset;
@@ -203,7 +296,10 @@ static void drop_first(struct soft_outgoing *o)
 		o->last = NULL;
 	if (o->found == p)
 		o->found = o->first;
-	o->bytes -= p->len;
+	if (p->at)
+		o->bytes -= p->len;
+	else
+		o->lent--;
 	soft_parcel_free(p);
 }
 

@@ -3,7 +3,8 @@
  * struct soft_outgoing: messages of a send queue whose bytes lie in a region that is far
  * (copy/mover.h), fetched into staging ahead of their turn: parcels, in the order of the queue.
  * From a parcel a message is sent, and sent again, as from host memory; it is let go when
- * acknowledged.
+ * acknowledged. Where the peer's GPU can copy from this one's memory a parcel holds no bytes, but
+ * the promise to leave them: it is staged only when the link changes before it was acknowledged.
  */
 #ifndef SOFT_QP_OUTGOING_H
 #define SOFT_QP_OUTGOING_H
@@ -13,14 +14,19 @@
 
 struct soft_qp;
 
-enum { SOFT_OUTGOING_MAX = 8 << 20, SOFT_OUTGOING_LEAST = 4 << 20 }; /* bytes of one queue pair */
+enum {
+	SOFT_OUTGOING_MAX = 8 << 20,
+	SOFT_OUTGOING_LEAST = 4 << 20, /* bytes of one queue pair */
+	SOFT_OUTGOING_LENT = 64,       /* parcels of one that are lent */
+};
 
 struct soft_outgoing {
 	struct soft_qp *qp;
 	struct soft_parcel *first, *last, *found; /* found: the one asked for last */
 	uint32_t next_wr;			  /* running count: what is looked at next */
 	uint32_t next_offset;			  /* and from where */
-	size_t bytes;
+	size_t bytes;				  /* of staging */
+	unsigned int lent;			  /* parcels without */
 	struct soft_staging_waiter waiter;
 };
 
@@ -35,6 +41,11 @@ uint32_t soft_outgoing_ready(struct soft_outgoing *outgoing, struct soft_send_wr
  * never. */
 uint8_t *soft_outgoing_at(struct soft_outgoing *outgoing, const struct soft_send_wr *wr,
 			  uint32_t offset, int64_t *ret_len);
+/* Is byte @offset of @wr lent to the peer's GPU from where it is? Then where. */
+bool soft_outgoing_direct(struct soft_outgoing *outgoing, const struct soft_send_wr *wr,
+			  uint32_t offset, struct soft_direct *ret);
+/* @region goes: what is lent of it is lent no more, and will not be sent. */
+void soft_outgoing_revoke(struct soft_outgoing *outgoing, const struct soft_region *region);
 /* What lies before @offset of @wr, the oldest, is not sent again. */
 void soft_outgoing_release(struct soft_outgoing *outgoing, const struct soft_send_wr *wr,
 			   uint32_t offset);

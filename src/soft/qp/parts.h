@@ -41,6 +41,16 @@ static inline bool soft_qp_may_be_far(const struct soft_qp *qp)
 	return __builtin_expect(qp->mover && qp->mover->regions, 0);
 }
 
+/* May the peer's GPU copy from where @region, which is far, has its bytes? */
+static inline bool soft_qp_shows(struct soft_qp *qp, const struct soft_region *region)
+{
+	if (!region->export) {
+		qp->not_direct = region->not_direct;
+		return false;
+	}
+	return qp->ops->shows(qp, region);
+}
+
 /* What a request of a connection does by arriving. @tc: the traffic class that it came with. */
 void soft_responder_arrived(struct soft_qp *qp);
 

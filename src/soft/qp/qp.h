@@ -59,6 +59,9 @@ struct soft_qp_ops {
 	void (*ready)(struct soft_qp *qp);
 	/* Pieces that were sent with p->stays may change from now on. */
 	void (*withdraw)(struct soft_qp *qp);
+	/* Can the peer's GPU copy from the allocation that @region lies in, by the link in use?
+	 * Sees to it that it can soon, if it ever can. Asked only of a region with an export. */
+	bool (*shows)(struct soft_qp *qp, const struct soft_region *region);
 };
 
 /* What ibv_modify_qp() sets, in verbs' units. */
@@ -203,6 +206,12 @@ struct soft_qp {
 	 * those that READs may ask for (0: req.read_open); it takes no request now. */
 	uint32_t jumbo, reads;
 	bool full;
+
+	/* Of memory of GPUs that was sent: copied by the peer's GPU from where it was, or from
+	 * staging; which it was last; why not the first, NULL: there is no reason. */
+	uint64_t direct_bytes, staged_bytes;
+	bool is_direct;
+	const char *not_direct;
 
 	/* The engine's. */
 	struct soft_lane *lane;		 /* to the peer's process, or NULL: the wire */

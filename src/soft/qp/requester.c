@@ -130,10 +130,21 @@ static void returned(struct soft_qp *qp)
 	(void)qp;
 }
 
-/* An answer that was taken back: no device of ours lends one. */
+/* An answer that was taken back: its region has gone, as the next packet would find. */
 static void stale(struct soft_qp *qp)
 {
+	const struct soft_landed *end = soft_landing_end_of_first(&qp->req.landing);
+	struct soft_cqe cqe;
+
 	qp->counters->req_cqe_error++;
+	if (!end) {
+		soft_requester_fail(qp, SOFT_WC_REM_ACCESS_ERR);
+		return;
+	}
+	cqe = end->cqe;
+	cqe.status = SOFT_WC_REM_ACCESS_ERR;
+	soft_landing_drop(&qp->req.landing);
+	soft_completion_push(qp, qp->send_cq, &cqe);
 	soft_qp_to_error(qp);
 }
 

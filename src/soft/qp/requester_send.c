@@ -103,6 +103,19 @@ static struct soft_send_wr *current(struct soft_qp *qp)
 
 enum may { MAY_SEND, MAY_AFTER_ANSWER, MAY_AFTER_OTHERS, MAY_AFTER_COPY };
 
+/* What is lent is one copy for the peer's GPU: it waits for room for all of a record. */
+static uint32_t whole(struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t index,
+		      uint32_t left)
+{
+	uint32_t most = qp->jumbo / qp->attr.mtu;
+	struct soft_direct direct;
+
+	if (!left || !soft_outgoing_direct(&qp->req.outgoing, wr,
+					   soft_send_wr_offset(qp, wr, index), &direct))
+		return 1;
+	return most < left ? most : left;
+}
+
 /* Packets of @wr from @index on whose bytes are at hand. */
 static uint32_t at_hand(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index)
 {
@@ -119,8 +132,13 @@ static enum may may_send(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t i
 
 	if (req->probing && req->send_psn != req->una_psn)
 		return MAY_AFTER_ANSWER;
-	if (soft_qp_may_be_far(qp) && !at_hand(qp, wr, index))
-		return MAY_AFTER_COPY;
+	if (soft_qp_may_be_far(qp)) {
+		uint32_t left = at_hand(qp, wr, index);
+
+		if (!left)
+			return MAY_AFTER_COPY;
+		cost = soft_send_wr_cost(qp, wr, index, index + whole(qp, wr, index, left));
+	}
 	if (soft_send_wr_asks(wr) && req->reads_open >= qp->attr.max_rd_atomic)
 		return MAY_AFTER_ANSWER;
 	if (wr->opcode == SOFT_WR_READ && req->read_bytes) {
@@ -269,6 +287,8 @@ static unsigned int gather(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t
 /* What a packet takes of a turn: one whose payload the peer fetches takes little. */
 static uint64_t effort(const struct soft_qp *qp, const struct soft_packet *p, uint64_t cost)
 {
+	if (p->direct)
+		return SOFT_REFERRED_EFFORT;
 	if (!qp->reads || !p->stays || p->payload_bytes <= SOFT_REFERRED_EFFORT)
 		return cost;
 	return p->payload_bytes / 8 > SOFT_REFERRED_EFFORT ? p->payload_bytes / 8
@@ -295,10 +315,19 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 	uint32_t count = together(qp, wr, index, left);
 	struct soft_packet p = data_packet(qp, wr, index, count);
 	struct soft_pieces pieces;
+	struct soft_direct direct;
 	uint64_t cost;
 	bool stops;
 
-	wr->error = gather(qp, wr, index, &p, &pieces);
+	if (soft_qp_may_be_far(qp) &&
+	    soft_outgoing_direct(&req->outgoing, wr, soft_send_wr_offset(qp, wr, index), &direct)) {
+		wr->error = soft_local_check(qp, wr, /* access= */ 0);
+		p.direct = &direct;
+		pieces.num = 0;
+		pieces.bounced = false;
+	} else {
+		wr->error = gather(qp, wr, index, &p, &pieces);
+	}
 	if (wr->error == SOFT_WC_LOC_LEN_ERR && count > 1) {
 		count = 1;
 		p = data_packet(qp, wr, index, count);

@@ -62,6 +62,9 @@ static inline struct soft_region *soft_responder_reach(const struct soft_qp *qp,
 	return soft_regions_remote(qp->regions, qp->pd, &qp->windows, key, va, len, access);
 }
 
+/* May the requester's GPU copy the answer from where it is? Then there is a loan for it. */
+bool soft_responder_shows(struct soft_qp *qp, struct soft_region *region);
+
 /* Packets that @bytes of a READ come in: at least one. */
 static inline uint32_t soft_answer_packets(const struct soft_qp *qp, uint32_t bytes)
 {

@@ -264,7 +264,7 @@ static uint8_t response_opcode(const struct soft_answer *a, uint32_t count)
 }
 
 /* Bytes that the next response brings: on the wire a packet's. */
-static uint32_t response_bytes(const struct soft_qp *qp, const struct soft_answer *a)
+static uint32_t response_bytes(struct soft_qp *qp, const struct soft_answer *a)
 {
 	uint32_t most = qp->attr.mtu;
 	struct soft_region *region = NULL;
@@ -276,6 +276,8 @@ static uint32_t response_bytes(const struct soft_qp *qp, const struct soft_answe
 	/* Of memory that the processor cannot address a packet's bytes are fetched at a time; what
 	 * is in staging goes through the lane: nobody says when it was read. */
 	if (region && soft_region_at(region, va))
+		most = qp->jumbo / most * most;
+	else if (region && region->copier && !a->parcel && soft_responder_shows(qp, region))
 		most = qp->jumbo / most * most;
 	else if (region && region->copier && qp->jumbo / most > 0)
 		most = (qp->jumbo < FAR_JUMBO ? qp->jumbo : FAR_JUMBO) / most * most;
@@ -302,6 +304,7 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 		.payload_bytes = bytes,
 	};
 	struct soft_region *region;
+	struct soft_direct direct;
 	uint64_t va = a->va;
 
 	if (bytes) {
@@ -314,7 +317,12 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 			return SOFT_REFUSED_OPERATION;
 		if (a->parcel)
 			piece.iov_base = a->parcel->at + (a->va - a->parcel->offset);
-		if (!piece.iov_base) {
+		if (!piece.iov_base && region->copier && soft_responder_shows(qp, region)) {
+			direct = soft_region_direct(qp->mover->shelf, region, region->loan, va);
+			p.direct = &direct;
+			qp->direct_bytes += bytes;
+			qp->is_direct = true;
+		} else if (!piece.iov_base) {
 			if (bytes > sizeof(bounce) ||
 			    region->ops->fetch(region, va - region->iova, bounce, bytes) < 0)
 				return SOFT_REFUSED_OPERATION;
@@ -322,8 +330,9 @@ static struct soft_refusal send_read(struct soft_qp *qp, struct soft_answer *a, 
 		}
 	}
 	/* The application may write there meanwhile: what is summed must be what is sent. */
-	qp->ops->send(qp, &qp->path, &p, &piece, bytes ? 1 : 0);
+	qp->ops->send(qp, &qp->path, &p, &piece, bytes && !p.direct ? 1 : 0);
 	qp->counters->sent_data_bytes += bytes;
+	qp->staged_bytes += a->parcel ? bytes : 0;
 	a->started = true;
 	a->va += bytes;
 	a->left_bytes -= bytes;

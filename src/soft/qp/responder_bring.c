@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "soft/copy/shelf.h"
+
 #include "base/banned.h"
 
 enum { AHEAD = 4 }; /* answers whose bytes are fetched at a time */
@@ -26,6 +28,16 @@ static void wake(struct soft_staging_waiter *waiter)
 	qp->ops->ready(qp);
 }
 
+/* The loan is the region's, until it goes: nobody says when an answer was copied. */
+bool soft_responder_shows(struct soft_qp *qp, struct soft_region *region)
+{
+	if (!soft_qp_shows(qp, region))
+		return false;
+	if (!region->loan && qp->mover->shelf)
+		region->loan = soft_shelf_loan_take(qp->mover->shelf);
+	return region->loan;
+}
+
 /* Sees to it that the next bytes of @a are in staging, where they must be. */
 static struct soft_refusal bring(struct soft_qp *qp, struct soft_answer *a)
 {
@@ -37,6 +49,10 @@ static struct soft_refusal bring(struct soft_qp *qp, struct soft_answer *a)
 	region = soft_responder_reach(qp, a->rkey, &va, a->left_bytes, SOFT_ACCESS_REMOTE_READ);
 	if (!region || !region->copier)
 		return SOFT_EXECUTED;
+	/* The requester's GPU copies from where it is. */
+	if (soft_responder_shows(qp, region))
+		return SOFT_EXECUTED;
+	qp->is_direct = false;
 	a->parcel = soft_parcel_new(qp->mover, soft_copy_piece(a->left_bytes));
 	if (!a->parcel) {
 		qp->resp.waiter.wake = wake;

@@ -38,6 +38,9 @@ enum {
 	SOFT_AETH_KIND = 0x60, /* mask */
 };
 
+struct soft_direct;
+struct soft_source;
+
 struct soft_packet {
 	uint8_t opcode;
 	uint8_t pad; /* bytes after the payload, not part of it */
@@ -63,6 +66,8 @@ struct soft_packet {
 	uint32_t packets; /* it stands for so many in a row of one message; 0 and 1: for itself */
 	struct soft_source *source; /* that the payload is fetched from; then there is no payload */
 	bool stays; /* to be sent: the pieces stay as they are until they are acknowledged */
+	/* To be sent: the payload is no piece, but this (copy/source.h). NULL: it is. */
+	const struct soft_direct *direct;
 };
 
 /* Packets that @p stands for. */
