@@ -199,21 +199,30 @@ static int run_arms(struct pp_nccl_running *c)
 	return code;
 }
 
+/* One process of a node looks at the node, and before any of them has started the command. */
+static int open_node(struct pp_nccl_running *c)
+{
+	int code;
+
+	if (c->ranks.launch.local_size && c->ranks.launch.local_rank)
+		return pp_session_open_source(c->args, &c->session);
+	code = pp_session_open(c->args, /* keep_record= */ false, &c->session);
+	return code ? code : check_users(c);
+}
+
 static int watch(struct pp_nccl_running *c)
 {
 	int code = read_arms(c), reported;
 
 	code = code ? code : read_command(c);
 	code = code ? code : read_timeout(c);
-	if (!code)
-		code = pp_session_open(c->args, /* keep_record= */ false, &c->session);
+	code = code ? code : pp_nccl_ranks_read(c);
+	code = code ? code : open_node(c);
 	if (!code) {
 		pp_nccl_running_observer(c);
-		code = check_users(c);
-	}
-	if (!code)
 		code = run_arms(c);
-	if (code && !was_interrupted(c))
+	}
+	if ((code && !was_interrupted(c)) || c->ranks.launch.rank)
 		return code;
 	reported = report(c);
 	return code ? code : reported;

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 
+#include "cli/nccl_run_party.h"
 #include "cli/place.h"
 #include "cli/session.h"
 #include "judge/known.h"
@@ -27,6 +28,7 @@ struct pp_nccl_running {
 	char observer[PATH_MAX];	       /* the auditor; "" none */
 	const char *blind;		       /* why it sees nothing of CMD; NULL */
 	struct pp_known_set *known;	       /* owned; NULL until a cause is looked for */
+	struct pp_nccl_ranks ranks;	       /* where a launcher started several of us */
 	sigset_t mask;			       /* that we were started with */
 	const char *busy;		       /* others have the GPU or the hca; NULL none seen */
 };

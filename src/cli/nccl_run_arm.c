@@ -81,7 +81,9 @@ static int watch(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run 
 			    .mask = &c->mask},
 		.timeout = c->timeout,
 		.stopped = pp_interrupted,
-		.node_wide = true,
+		.node_wide = c->ranks.wide,
+		/* Its siblings on this node have the launcher's process for a parent. */
+		.top = pp_nccl_ranks_many(&c->ranks) && getppid() > 1 ? getppid() : 0,
 		.module_absent = pp_source_probe(c->session.src, "/sys/module/nvidia") == 0,
 		.blind = c->blind,
 		.registry = pp_trace_soft_ask,
@@ -122,29 +124,99 @@ static void give_back(struct pp_nccl_running *c, const char *dir, const struct p
 		(void)pp_complain(c->args, 0, "--keep-logs: %s", err.text);
 }
 
-static int judge(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r)
+/* Where ranks have no directory in common, rank 0's has all that was judged. */
+static void keep_others(struct pp_nccl_running *c, const char *dir, const struct pp_nccl_run *r)
+{
+	const char *keep = pp_args_get(c->args, "keep-logs");
+	char from[PATH_MAX], name[64];
+	struct pp_error err = {0};
+
+	(void)snprintf(from, sizeof(from), "%s/" PP_NCCL_OTHERS, dir);
+	(void)snprintf(name, sizeof(name), "%s-others", pp_nccl_arm_name(r->arm));
+	if (keep && pp_nccl_logs_keep(from, keep, name, &err))
+		(void)pp_complain(c->args, 0, "--keep-logs: %s", err.text);
+}
+
+/* Ours, and those that other ranks have sent. */
+static int read_logs(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r,
+		     struct pp_nccl_feed *feed)
 {
 	struct pp_nccl_run_node *n = &r->node[0];
-	struct pp_nccl_log_count count = {0};
-	struct pp_nccl_feed feed;
+	struct pp_nccl_log_count own = {0}, others = {0};
+	uint64_t most = PP_NCCL_RUN_LOG;
+	char folder[PATH_MAX];
+
+	(void)pp_nccl_logs_read(dir, PP_NCCL_RUN_LOG, pp_nccl_log_to_feed, feed, &own);
+	n->log_bytes += own.bytes;
+	n->log_dropped += own.dropped;
+	(void)snprintf(folder, sizeof(folder), "%s/" PP_NCCL_OTHERS, dir);
+	if (pp_nccl_ranks_many(&c->ranks))
+		(void)pp_nccl_logs_read(folder, most * c->ranks.launch.size, pp_nccl_log_to_feed,
+					feed, &others);
+	pp_nccl_feed_end(feed);
+	return 0;
+}
+
+static bool went_wrong(const struct pp_nccl_run *r)
+{
+	for (uint32_t i = 0; i < r->n_nodes; i++)
+		if (r->node[i].status)
+			return true;
+	return r->missing > 0;
+}
+
+static int judge(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r)
+{
 	char line[PP_NCCL_TEXT];
+	struct pp_nccl_feed feed;
 	int bad = pp_nccl_feed_init(&feed);
 
-	if (!bad) {
-		(void)pp_nccl_logs_read(dir, PP_NCCL_RUN_LOG, pp_nccl_log_to_feed, &feed, &count);
-		pp_nccl_feed_end(&feed);
+	if (!bad)
+		bad = read_logs(c, dir, r, &feed);
+	if (!bad)
 		bad = pp_nccl_run_judge(&feed, r, line, sizeof(line));
-	}
 	pp_nccl_feed_done(&feed);
 	if (bad)
 		return pp_complain(c->args, PP_EXIT_INTERNAL, "out of memory");
-	n->log_bytes = count.bytes;
-	n->log_dropped = count.dropped;
+	for (uint32_t i = 0; i < r->n_nodes; i++)
+		r->simulated = r->simulated || r->node[i].simulated;
+	return went_wrong(r) || line[0] ? pp_nccl_running_root(c, dir, line, r) : 0;
+}
+
+static void ignore(void *ctx, const char *name, const char *bytes, size_t len)
+{
+	(void)ctx;
+	(void)name;
+	(void)bytes;
+	(void)len;
+}
+
+/* Who ended between two looks has left a log all the same. */
+static void count_ranks(const char *dir, struct pp_nccl_run_node *n)
+{
+	struct pp_nccl_log_count count = {0};
+
+	(void)pp_nccl_logs_read(dir, /* most= */ 0, ignore, NULL, &count);
 	if (n->ranks < count.files)
 		n->ranks = count.files;
-	n->simulated = n->simulated || r->judgement.simulated;
-	r->simulated = r->simulated || n->simulated;
-	return n->status || line[0] ? pp_nccl_running_root(c, dir, line, r) : 0;
+}
+
+/* It has run here; of several ranks the first judges all of it, and the others tell it. */
+static int finish(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r)
+{
+	int code;
+
+	give_back(c, dir, r);
+	pp_nccl_logs_observed(dir, &r->node[0]);
+	count_ranks(dir, &r->node[0]);
+	if (c->ranks.launch.rank)
+		return pp_nccl_ranks_report(c, dir, r);
+	code = pp_nccl_ranks_collect(c, dir, r);
+	if (!code)
+		code = judge(c, dir, r);
+	if (!code && pp_nccl_ranks_many(&c->ranks))
+		keep_others(c, dir, r);
+	return code;
 }
 
 int pp_nccl_running_arm(struct pp_nccl_running *c, enum pp_nccl_arm arm)
@@ -166,12 +238,12 @@ int pp_nccl_running_arm(struct pp_nccl_running *c, enum pp_nccl_arm arm)
 		code = pp_nccl_running_environment(c, place.path, r, &e, &arena);
 	}
 	if (!code)
+		code = pp_nccl_ranks_join(c, place.path);
+	if (!code)
 		code = watch(c, place.path, r, &e);
-	if (!code) {
-		give_back(c, place.path, r);
-		pp_nccl_logs_observed(place.path, &r->node[0]);
-		code = judge(c, place.path, r);
-	}
+	if (!code)
+		code = finish(c, place.path, r);
+	pp_nccl_ranks_leave(c);
 	if (!code)
 		c->run[arm] = pp_take(r);
 	r = pp_nccl_run_free(r);

@@ -48,14 +48,19 @@ int pp_nccl_running_root(struct pp_nccl_running *c, const char *dir, const char 
 	struct pp_error err = {0};
 	struct pp_explanation x;
 	const struct pp_diagnosis *d;
+	char others[PATH_MAX];
 	int bad = 0;
 
 	(void)snprintf(r->root_error, sizeof(r->root_error), "%s", line);
 	if (!c->known && pp_known_load(NULL, &c->known, &err))
 		return pp_complain(c->args, PP_EXIT_INTERNAL, "%s", err.text);
 	bad = pp_explain_new(c->known, &reader);
-	if (!bad)
+	(void)snprintf(others, sizeof(others), "%s/" PP_NCCL_OTHERS, dir);
+	if (!bad) {
 		(void)pp_nccl_logs_read(dir, MOST, push, reader, &count);
+		if (pp_nccl_ranks_many(&c->ranks))
+			(void)pp_nccl_logs_read(others, 4 * MOST, push, reader, &count);
+	}
 	if (!bad)
 		bad = pp_explain_finish(reader, facts, &x);
 	if (!bad) {

@@ -229,6 +229,50 @@ int pp_observed_read(const char *path, struct pp_observed *ret, struct pp_error 
 	return 0;
 }
 
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+static void merge_way(struct pp_observed_way *to, const struct pp_observed_way *from)
+{
+	to->made += from->made;
+	to->bytes = sum(to->bytes, from->bytes);
+}
+
+static void merge_error(struct pp_observed *to, const struct pp_observed_error *e)
+{
+	for (unsigned int i = 0; i < to->n_errors; i++)
+		if (to->error[i].error == e->error && !strcmp(to->error[i].call, e->call)) {
+			to->error[i].times += e->times;
+			return;
+		}
+	if (to->n_errors < PP_OBSERVED_ERRORS)
+		to->error[to->n_errors++] = *e;
+}
+
+void pp_observed_merge(struct pp_observed *to, const struct pp_observed *from)
+{
+	for (unsigned int i = 0; i < PP_OBSERVED_WAYS; i++)
+		merge_way(&to->way[i], &from->way[i]);
+	merge_way(&to->unknown, &from->unknown);
+	to->gone += from->gone;
+	to->probes += from->probes;
+	to->queue_pairs += from->queue_pairs;
+	to->malformed += from->malformed;
+	for (unsigned int i = 0; i < from->n_errors; i++)
+		merge_error(to, &from->error[i]);
+	for (unsigned int i = 0; i < from->n_devices; i++)
+		add_device(to, from->device[i]);
+	if (!*to->exporter)
+		copy(to->exporter, sizeof(to->exporter), from->exporter);
+	if (!to->pid) {
+		to->pid = from->pid;
+		copy(to->host, sizeof(to->host), from->host);
+		copy(to->program, sizeof(to->program), from->program);
+	}
+}
+
 static void write_way(struct pp_json *j, const char *name, const struct pp_observed_way *w)
 {
 	if (!w->made)

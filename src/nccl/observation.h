@@ -58,6 +58,9 @@ int pp_observed_add(struct pp_observed *o, const char *line, size_t len);
 /* The whole file of one process. As open(2), read(2); -EFBIG beyond 256 MiB; one line in @err. */
 int pp_observed_read(const char *path, struct pp_observed *ret, struct pp_error *err);
 
+/* Adds what another process registered; who is the first one's. */
+void pp_observed_merge(struct pp_observed *to, const struct pp_observed *from);
+
 /* Evidence: {"about": "registration", "witness": "library", "scope": "process", ...}. */
 void pp_observed_write(struct pp_json *j, const char *key, const struct pp_observed *o);
 

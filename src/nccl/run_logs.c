@@ -270,6 +270,8 @@ int pp_nccl_logs_keep(const char *dir, const char *to, const char *arm, struct p
 	if (r)
 		return r;
 	(void)snprintf(from, sizeof(from), "%.3700s/%s", dir, PP_NCCL_LOG_OBSERVED);
+	if (access(from, X_OK))
+		return 0;
 	(void)snprintf(target, sizeof(target), "%.3500s/%.100s/%s", to, arm, PP_NCCL_LOG_OBSERVED);
 	return keep_all(from, target, err);
 }
@@ -279,54 +281,6 @@ static bool is_record(const char *name)
 	size_t len = strlen(name);
 
 	return len > 6 && !strcmp(name + len - 6, ".jsonl");
-}
-
-static void add_way(struct pp_observed_way *to, const struct pp_observed_way *from)
-{
-	to->made += from->made;
-	to->bytes += from->bytes;
-}
-
-static void add_error(struct pp_observed *to, const struct pp_observed_error *e)
-{
-	for (unsigned int i = 0; i < to->n_errors; i++)
-		if (to->error[i].error == e->error && !strcmp(to->error[i].call, e->call)) {
-			to->error[i].times += e->times;
-			return;
-		}
-	if (to->n_errors < PP_OBSERVED_ERRORS)
-		to->error[to->n_errors++] = *e;
-}
-
-static void add_device(struct pp_observed *to, const char *name)
-{
-	for (unsigned int i = 0; i < to->n_devices; i++)
-		if (!strcmp(to->device[i], name))
-			return;
-	if (to->n_devices < PP_OBSERVED_DEVICES)
-		(void)snprintf(to->device[to->n_devices++], sizeof(to->device[0]), "%s", name);
-}
-
-static void add(struct pp_observed *to, const struct pp_observed *o)
-{
-	for (unsigned int i = 0; i < PP_OBSERVED_WAYS; i++)
-		add_way(&to->way[i], &o->way[i]);
-	add_way(&to->unknown, &o->unknown);
-	to->gone += o->gone;
-	to->probes += o->probes;
-	to->queue_pairs += o->queue_pairs;
-	to->malformed += o->malformed;
-	for (unsigned int i = 0; i < o->n_errors; i++)
-		add_error(to, &o->error[i]);
-	for (unsigned int i = 0; i < o->n_devices; i++)
-		add_device(to, o->device[i]);
-	if (!*to->exporter)
-		(void)snprintf(to->exporter, sizeof(to->exporter), "%s", o->exporter);
-	if (!to->pid) {
-		to->pid = o->pid;
-		(void)snprintf(to->host, sizeof(to->host), "%s", o->host);
-		(void)snprintf(to->program, sizeof(to->program), "%s", o->program);
-	}
 }
 
 void pp_nccl_logs_observed(const char *dir, struct pp_nccl_run_node *n)
@@ -343,7 +297,7 @@ void pp_nccl_logs_observed(const char *dir, struct pp_nccl_run_node *n)
 		(void)snprintf(path, sizeof(path), "%.3800s/%s", folder, f.at[i].name);
 		if (pp_observed_read(path, o, &err))
 			continue;
-		add(&n->observed, o);
+		pp_observed_merge(&n->observed, o);
 		n->was_observed = true;
 	}
 	free(f.at);

@@ -139,6 +139,8 @@ void pp_nccl_looker_look(struct pp_nccl_looker *l, pid_t guard, struct pp_nccl_r
 		pp_nccl_libraries_look(&l->libraries, l->o->src, pid[i]);
 	if (l->o->node_wide) {
 		look_at_peermem(l, n);
+		if (l->o->top)
+			n_pids = pp_nccl_tree(l->o->top, pid, PP_NCCL_TREE);
 		if (l->libraries.n_pids || l->libraries.verbs)
 			look_at_regions(l, pid, n_pids, n);
 	}

@@ -19,6 +19,7 @@ struct pp_nccl_watch_options {
 	pp_ns timeout;				/* 0: none */
 	bool (*stopped)(void);
 	bool node_wide;	    /* counters and the kernel's evidence; else another process has them */
+	pid_t top;	    /* the kernel's evidence is of what descends from it; 0: the command */
 	bool module_absent; /* NVIDIA's module is known not to be loaded */
 	const char *blind;  /* why the observer cannot see the command; NULL */
 	pp_trace_registry_ask *registry; /* of the software device; NULL: none can be */

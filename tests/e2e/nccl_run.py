@@ -14,6 +14,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -371,6 +372,110 @@ def part_logs():
     _, _, arm, node = observed("-q", "--", sys.executable, "-c", hold, str(TOP / "libnccl.so.2.18.1"), str(TOP / "libnccl.so.2.27.7"))
     need(node["nccl_libraries"] == 2, "two libraries are not counted")
     need("2.18.1" in arm["nccl_version"] and "2.27.7" in arm["nccl_version"], f"{arm['nccl_version']}")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def ranks(port, rank, count=2):
+    """What Slurm puts into a task's environment (srun's man page, OUTPUT ENVIRONMENT VARIABLES)."""
+    return environment(SLURM_PROCID=str(rank), SLURM_NTASKS=str(count), SLURM_STEP_NUM_TASKS=str(count), SLURM_STEP_ID="0", SLURM_JOB_ID="17",
+                       SLURM_LOCALID=str(rank), SLURM_STEP_NUM_NODES="1", SLURM_STEP_NODELIST="localhost", SLURM_JOB_NODELIST="localhost", SLURM_STEP_LAUNCHER_PORT="41000",
+                       PEERPATH_COORDINATOR=f"127.0.0.1:{port}", PEERPATH_TOKEN="0123456789abcdef", RANK=str(rank))
+
+
+def launch(*words, count=2, port=None):
+    port = port or free_port()
+    return [start(*words, env=ranks(port, rank, count)) for rank in range(count)]
+
+
+def end(processes):
+    ends = []
+    for p in processes:
+        try:
+            out, err = p.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            out, err = p.communicate()
+            need(False, f"rank {len(ends)} does not end: {err[-300:]!r}")
+        ends.append((p.returncode, out, err))
+    return ends
+
+
+def part_ranks():
+    proof = (LOGS / "made-proven-peermem.log").read_text().splitlines()
+    for i, host in enumerate(("host0", "host1")):
+        (TOP / f"lines{i}").write_text("\n".join(line for line in proof if f"{host}:" in line.split(" ")[0]) + "\n")
+    (TOP / "table").write_text("\n".join(line for line in proof if "NCCL INFO" not in line) + "\n")
+    job = script("job_perf", f"F=$(echo $NCCL_DEBUG_FILE | sed s/%h/h$RANK/ | sed s/%p/1$RANK/)\ncp {TOP}/lines$RANK $F\n"
+                 f"[ $RANK = 0 ] && cat {TOP}/table\necho RANK $RANK\nexit 0")
+    ends = end(launch("-q", "--json", "-o", str(TOP / "unchanged.json"), "--keep-logs", str(TOP / "kept"), "--", job))
+    need([e[0] for e in ends][1] == 0, f"rank 1: {ends[1]}")
+    need(not ends[1][1] and b"RANK 1" in ends[1][2], f"rank 1 prints a document: {ends[1][1][:100]}")
+    arm = json.loads(ends[0][1])["runs"][0]
+    need(arm["judgement"]["claim_gdr"] == "proven", f"the logs of both ranks: {arm['judgement']}")
+    need(len(arm["nodes"]) == 1 and arm["nodes"][0]["ranks"] == 2, f"one host, two ranks: {arm['nodes'][0]['ranks']}")
+    need(arm["nodes_missing"] == 0, f"missing: {arm}")
+    need([s["nodes"] for s in arm["settings"] if s["name"] == "NCCL_DEBUG"] == [1], f"settings: {arm['settings']}")
+    size = sum((TOP / f"lines{i}").stat().st_size for i in range(2)) + (TOP / "table").stat().st_size + 2 * len("RANK 0\n")
+    need(arm["nodes"][0]["log_bytes"] == size, f"{arm['nodes'][0]['log_bytes']} of {size} bytes")
+    # another arm in another launch, then both together
+    ends = end(launch("-q", "--arm", "A", "-o", str(TOP / "a.json"), "--", job))
+    status, out, err = run("--json", "--join", str(TOP / "unchanged.json"), str(TOP / "a.json"))
+    need([r["arm"] for r in json.loads(out)["runs"]] == ["unchanged", "A"], f"joined: {status} {err}")
+    status, out, err = run("--join", str(TOP / "a.json"))
+    need(status == 2, f"a control alone: {status} {err}")
+    status, out, err = run("--join", str(TOP / "a.json"), str(TOP / "a.json"))
+    need(status == 65, f"one arm twice: {status} {err}")
+    ends = end(launch("--controls", "--", job))
+    need([e[0] for e in ends] == [64, 64] and b"--join" in ends[0][2], f"controls under a launcher: {ends}")
+    # another one's token
+    port = free_port()
+    strange = [start("-q", "--", job, env=ranks(port, 0)), start("-q", "--", job, env={**ranks(port, 1), "PEERPATH_TOKEN": "another-token-here"})]
+    ends = end(strange)
+    need(all(e[0] == 2 for e in ends) and not any(b"RANK" in e[1] for e in ends), f"a stranger: {ends}")
+    need(not list(TOP.glob("peerpath-*")), f"left: {list(TOP.glob('peerpath-*'))}")
+
+
+def part_lost():
+    mark = f"MARK_{os.getpid()}_lost"
+    # one that fails, with a reason that only its own log has
+    fail = LOGS / "fail-completion-error.log"
+    job = script("job", f"F=$(echo $NCCL_DEBUG_FILE | sed s/%h/h$RANK/ | sed s/%p/1$RANK/)\n[ $RANK = 1 ] && cp {fail} $F && exit 3\nexit 0")
+    ends = end(launch("-q", "--json", "--", job))
+    arm = json.loads(ends[0][1])["runs"][0]
+    need(ends[0][0] == 1 and "status 3" in arm["nodes"][0]["died"] and arm["root_error"], f"{ends[0][0]} {arm['nodes'][0]['died']} {arm['root_error']}")
+    # a rank whose process is killed while the command runs
+    job = script("long", f"[ $RANK = 1 ] && {mark}=1 exec sleep 1000\nsleep 3")
+    processes = launch("-q", "--json", "--", job)
+    need(until(lambda: living(mark)), "it does not begin")
+    processes[1].kill()
+    ends = end(processes)
+    arm = json.loads(ends[0][1])["runs"][0]
+    need("rank 1" in (arm["missing_why"] or ""), f"not said: {arm['missing_why']} {ends[0][2]}")
+    need(until(lambda: not living(mark)), f"left behind: {living(mark)}")
+    # rank 0 is killed: the others run to their end
+    processes = launch("-q", "--", script("short", f"sleep 2; {mark}=1 sleep 1; echo done"))
+    time.sleep(1.5)
+    processes[0].kill()
+    ends = end(processes)
+    need(b"done" in ends[1][1], f"rank 1 of a dead rank 0: {ends[1]}")
+    # a rank that hangs: not beyond the time
+    began = time.monotonic()
+    ends = end(launch("-q", "--json", "--timeout", "3s", "--", script("hang", f"[ $RANK = 1 ] && {mark}=1 exec sleep 1000\nexit 0")))
+    arm = json.loads(ends[0][1])["runs"][0]
+    need(arm["nodes"][0]["timed_out"] is True, f"{arm['nodes'][0]['died']}")
+    need(time.monotonic() - began < 40, f"took {time.monotonic() - began} s")
+    need(until(lambda: not living(mark)), f"left behind: {living(mark)}")
+    # one that never comes
+    alone = start("-q", "--", "true", env=ranks(free_port(), 0))
+    ends = end([alone])
+    need(ends[0][0] == 2 and b"rank 1" in ends[0][2], f"alone: {ends}")
+    run("-q", "--", "true")
+    need(not list(TOP.glob("peerpath-*")), f"left: {list(TOP.glob('peerpath-*'))}")
 
 
 def main():
