@@ -25,8 +25,10 @@ enum pp_control_state {
 	PP_CONTROL_NOT_RUN,
 	PP_CONTROL_AS_EXPECTED,
 	PP_CONTROL_OTHER,
-	PP_CONTROL_UNKNOWN
+	PP_CONTROL_UNKNOWN,
+	PP_CONTROL_NOT_APPLICABLE, /* what it takes away is not what the run used */
 };
+/* "not run", "as expected", "other", "unknown", "n/a" */
 const char *pp_control_state_name(enum pp_control_state s);
 
 struct pp_control_check {
@@ -37,13 +39,21 @@ struct pp_control_check {
 
 struct pp_control {
 	enum pp_nccl_arm arm;
-	enum pp_control_state state; /* of its checks: OTHER beats UNKNOWN beats AS_EXPECTED */
+	/*
+	 * Of its checks: OTHER beats UNKNOWN beats AS_EXPECTED. Host CPU and host memory are one:
+	 * either may show the staging, and neither need (a cache may hold it, a core may poll
+	 * anyway).
+	 */
+	enum pp_control_state state;
 	struct pp_control_check check[PP_CONTROL_CHECKS];
 	unsigned int n_checks;
 	char says[240]; /* one sentence */
 };
 
-/* Of the environment: a forced level, LOC in an image or nccl.conf, values that differ. */
+/*
+ * Of the environment: a forced level, LOC in an image or nccl.conf, values that differ. They say
+ * what was meant, not what was done: pass is advice, and none of them moves the gate.
+ */
 struct pp_control_finding {
 	char id[48]; /* "gdr-level-forced" */
 	char text[240], fix[200], undo[200];
@@ -62,7 +72,10 @@ struct pp_gate_library {
 	enum pp_verdict verdict;  /* of gate 3 */
 	enum pp_nccl_claim claim; /* "large messages between hosts went by GDR" */
 	enum pp_nccl_claim mechanism_claim;
-	enum pp_nccl_mechanism mechanism; /* by witnesses of registrations, the kernel first */
+	/* "dmabuf", "peermem", "data-direct", "efa-p2p", "mixed", "undetermined", "n/a": by
+	 * witnesses of registrations, the kernel first; static */
+	const char *mechanism;
+	char evidence[240]; /* the strongest, and what is beside it */
 	char sentence[240]; /* what may be said; simulated: "chain exercised in simulation" */
 	char raise[240];    /* what would raise it; "" for pass */
 	char next[200];	    /* one command; "" for pass */
@@ -75,6 +88,13 @@ struct pp_gate_library {
 };
 
 /*
+ * What claims need, beside the logs (`claim_gdr` of the unchanged run):
+ *   claim      registrations of GPU memory on every node, by observer or kernel; control A as
+ *              expected; hcas that sent at least what the collective must move between nodes
+ *   mechanism  the claim; witnesses that agree on one; control B as expected, or not applicable
+ *   pass       both; control C as expected
+ * Taking a run, a witness or a member away makes none of them stronger, and refutes nothing.
+ *
  * @run[PP_NCCL_ARM_UNCHANGED] is needed, any other may be NULL: not run. The runs are of one job:
  * -EXDEV, and one line in @err, when commands, nodes or libraries differ.
  */

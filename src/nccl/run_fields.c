@@ -162,6 +162,10 @@ static const struct pp_run_field registered_fields[] = {
 	EACH(pp_nccl_run_registered, "registered", made, regions_table),
 	PLAIN(pp_nccl_run_registered, "gpu_way_unknown", U64, gpu_unknown),
 	TEXT(pp_nccl_run_registered, "why", why),
+	{.key = "known",
+	 .type = PP_RUN_KNOWN,
+	 .at = offsetof(struct pp_nccl_run_registered, why),
+	 .size = SIZE_OF(pp_nccl_run_registered, why)},
 };
 static const struct pp_run_table registered_table =
 	TABLE(registered_fields, sizeof(struct pp_nccl_run_registered));

@@ -13,7 +13,9 @@
 #include "nccl/run.h"
 
 enum pp_run_type {
-	PP_RUN_STR, /* char[size]; "" is null */
+	PP_RUN_STR,   /* char[size]; "" is null */
+	PP_RUN_KNOWN, /* the same char[size], a reason; as a bool: there is none. Stands behind it
+		       */
 	PP_RUN_BOOL,
 	PP_RUN_U32,
 	PP_RUN_U32_OR, /* 0 is null */

@@ -179,6 +179,10 @@ static int read_field(const json_t *from, const struct pp_run_field *f, const st
 	switch (f->type) {
 	case PP_RUN_STR:
 		return read_text(from, f, p, at, err);
+	case PP_RUN_KNOWN: /* a reason that was lost makes nothing known */
+		if (json_is_false(from) && !*at)
+			(void)snprintf(at, f->size, "no reason is given");
+		return json_is_boolean(from) ? 0 : refuse(p, "is no boolean", err);
 	case PP_RUN_BOOL:
 		MEMBER(bool, at, 0) = json_is_true(from);
 		return json_is_boolean(from) ? 0 : refuse(p, "is no boolean", err);

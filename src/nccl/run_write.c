@@ -65,6 +65,9 @@ static void write_field(struct pp_json *j, const struct pp_run_field *f, const v
 	case PP_RUN_STR:
 		pp_json_str(j, f->key, *at ? at : NULL);
 		break;
+	case PP_RUN_KNOWN:
+		pp_json_bool(j, f->key, !*at);
+		break;
 	case PP_RUN_BOOL:
 		pp_json_bool(j, f->key, MEMBER(bool, at, 0));
 		break;
