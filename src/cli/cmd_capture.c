@@ -7,6 +7,8 @@
 #include "bundle/capture.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
+#include "node/node.h"
+#include "trace/trace.h"
 #include "base/banned.h"
 
 enum { UNREADABLE_SHOWN = 20 };
@@ -59,6 +61,21 @@ static void report(struct pp_session *s, const struct pp_captured *c, bool scrub
 	unreadable(s);
 }
 
+/* Who has registered what now, so that trace replays, too. No probe: a recording only reads. */
+static int ask_trace(struct pp_session *s)
+{
+	const struct pp_trace_options options = {.pid = 0};
+	struct pp_trace t;
+
+	/* a made /sys: netlink would be asked of another machine's devices */
+	if (pp_node_simulated(s->node))
+		return 0;
+	if (pp_trace_look(s->src, &options, &t))
+		return pp_complain(s->args, PP_EXIT_INTERNAL, "out of memory");
+	pp_trace_done(&t);
+	return 0;
+}
+
 int pp_cmd_capture(const struct pp_args *args)
 {
 	struct pp_capture_options options = {.path = pp_args_get(args, "output"),
@@ -74,6 +91,8 @@ int pp_cmd_capture(const struct pp_args *args)
 		return pp_complain(args, pp_exit_of_writing(r), "%s; -o names another place",
 				   err.text);
 	code = pp_session_open(args, true, &s);
+	if (!code)
+		code = ask_trace(&s);
 	if (code)
 		return pp_session_close(&s, code);
 	pp_capture_names(s.src);

@@ -170,6 +170,26 @@ def logs(top):
     need(status == 65, f"a program as a log: {status} {err}")
 
 
+def captured(top):
+    """A capture holds what trace asked: it replays to the same table; scrubbed, but for what a process is called."""
+    tree = top / "captured"
+    tree.mkdir()
+    machine(tree, lengths=(2 << 20,), tids=(4711,))
+    _, want, _ = run("-j", "--replay", str(tree))
+    for more in ((), ("--scrub",)):
+        copy = top / f"copy{len(more)}"
+        done = subprocess.run([PEERPATH, "capture", "--replay", str(tree), "-o", str(copy), *more], capture_output=True, text=True, timeout=60)
+        need(done.returncode == 0, f"capture {more}: {done.stderr}")
+        status, out, err = run("-j", "--replay", str(copy))
+        first, second = json.loads(want), json.loads(out or "{}")
+        called = {e.pop("comm") for e in second.get("evidence", ())}
+        need(len(called) == 1 and called.pop().startswith("prog-" if more else "job"), f"capture {more}: {out}")
+        for e in first["evidence"]:
+            e.pop("comm")
+        del first["source"], second["source"]
+        need(status == 0 and first == second, f"capture {more}: exit {status} {err}\n{out}")
+
+
 def usage():
     for words in (("--pid", "0"), ("--pid", "x"), ("--pid", "99999999"), ("--watch=0",), ("--watch=soon",), ("--watch", "--log", "x"),
                   ("--watch", "--replay", "x"), ("--pid", "1", "--", "true"), ("--watch", "--", "true"), ("--probes",),
@@ -231,6 +251,8 @@ def main():
     here()
     with tempfile.TemporaryDirectory() as d:
         logs(pathlib.Path(d))
+    with tempfile.TemporaryDirectory() as d:
+        captured(pathlib.Path(d))
     with tempfile.TemporaryDirectory() as d:
         command(pathlib.Path(d))
     print("\n".join(FAULTS) or "trace says what it is to say")
