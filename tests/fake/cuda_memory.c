@@ -53,10 +53,13 @@ struct range {
 	uint64_t at, size;
 };
 
+/* A copy, or something of a library's that is asked until it is done (0). */
 struct copy {
 	void *to;
 	const void *from;
 	size_t len;
+	int (*step)(void *arg);
+	void *arg;
 };
 
 struct stream {
@@ -197,6 +200,13 @@ API int cuDevicePrimaryCtxRelease_v2(int device)
 API int cuCtxSetCurrent(void *context)
 {
 	current = context;
+	return 0;
+}
+
+API int cuCtxGetDevice(int *to)
+{
+	NEEDS_CONTEXT;
+	*to = current == &context_of[1];
 	return 0;
 }
 
@@ -539,11 +549,23 @@ API int cuEventRecord(void *event, void *stream)
 	return 0;
 }
 
-static void make_one(struct stream *s)
+/* False: it is not done yet, and what is behind it waits. */
+static bool make_one(struct stream *s)
 {
-	const struct copy *c = &s->copy[s->done++ % MOST_COPIES];
+	const struct copy *c = &s->copy[s->done % MOST_COPIES];
 
-	memcpy(c->to, c->from, c->len);
+	if (c->step && c->step(c->arg))
+		return false;
+	if (!c->step)
+		memcpy(c->to, c->from, c->len);
+	s->done++;
+	return true;
+}
+
+static void make_one_in_time(struct stream *s)
+{
+	while (!make_one(s))
+		(void)usleep(20);
 }
 
 API int cuEventQuery(void *event)
@@ -554,7 +576,7 @@ API int cuEventQuery(void *event)
 	NEEDS_CONTEXT;
 	if (!e->stream || e->stream->done >= e->until)
 		return 0;
-	make_one(e->stream);
+	(void)make_one(e->stream);
 	return NOT_READY;
 }
 
@@ -565,20 +587,31 @@ API int cuEventSynchronize(void *event)
 	MAY_FAIL;
 	NEEDS_CONTEXT;
 	while (e->stream && e->stream->done < e->until)
-		make_one(e->stream);
+		make_one_in_time(e->stream);
 	return 0;
 }
 
-static int start(struct stream *s, void *to, const void *from, size_t len)
+static int add(struct stream *s, struct copy c)
 {
 	if (!current)
 		return INVALID_CONTEXT;
 	if (!s)
 		return INVALID_HANDLE;
 	if (s->started - s->done == MOST_COPIES)
-		make_one(s);
-	s->copy[s->started++ % MOST_COPIES] = (struct copy){to, from, len};
+		make_one_in_time(s);
+	s->copy[s->started++ % MOST_COPIES] = c;
 	return 0;
+}
+
+static int start(struct stream *s, void *to, const void *from, size_t len)
+{
+	return add(s, (struct copy){.to = to, .from = from, .len = len});
+}
+
+/* For the fake NCCL: its part of a stream, in order with the copies. */
+API int pp_fake_cuda_later(void *stream, int (*step)(void *arg), void *arg)
+{
+	return add(stream, (struct copy){.step = step, .arg = arg});
 }
 
 API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t len, void *stream)
