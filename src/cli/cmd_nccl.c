@@ -10,6 +10,7 @@
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/nccl_options.h"
+#include "cli/nccl_perf.h"
 #include "cli/nccl_run.h"
 #include "cli/nccl_show.h"
 #include "cli/session.h"
@@ -106,6 +107,8 @@ int pp_cmd_nccl(const struct pp_args *args)
 		return code;
 	if (!strcmp(pp_args_operand(args, 0), "run"))
 		return pp_cmd_nccl_run(args);
+	if (!strcmp(pp_args_operand(args, 0), "perf"))
+		return pp_nccl_perf(args);
 	if (pp_args_operands(args) < 2)
 		return pp_complain(args, PP_EXIT_USAGE, "judge wants LOG...; - is standard input");
 	code = open_output(args, &s);

@@ -7,6 +7,10 @@
 #include "cli/session.h"
 #include "base/banned.h"
 
+static const char *const element_words[] = {"int8",   "int32",	  "half", "float",
+					    "double", "bfloat16", NULL};
+static const char *const reduction_words[] = {"sum", "prod", "max", "min", "avg", NULL};
+static const char *const memory_words[] = {"cuda", "cuda-vmm", NULL};
 static const char *const arms[] = {"unchanged", "A", "B", "C", "pinned", NULL};
 
 const struct pp_option pp_nccl_options_table[] = {
@@ -14,17 +18,41 @@ const struct pp_option pp_nccl_options_table[] = {
 	{"arm", 0, "ARM", "run: this arm alone, under a launcher", arms},
 	{"net", 0, "NAME", "run: a further proof with NCCL_NET=NAME: no fallback", NULL},
 	{"join", 0, NULL, "run: judge documents of arms that ran apart (operands)", NULL},
-	{"timeout", 0, "TIME", "run: end CMD after this time (300, 10m), judge what is there",
+	{"timeout", 'T', "TIME",
+	 "run: end CMD after this time (300, 10m), judge what is there; perf: one measurement "
+	 "(60s)",
 	 NULL},
 	{"busy-ok", 0, NULL, "run: though others use the hca or the GPU (recorded)", NULL},
 	{"no-observer", 0, NULL, "run: start no auditor in CMD", NULL},
 	{"keep-logs", 0, "DIR", "run: keep all logs below DIR", NULL},
-	{"output", 'o', "FILE", "run: write the document (JSON) to FILE, too", NULL},
-	{"force", 0, NULL, "run: replace an existing FILE", NULL},
+	{"output", 'o', "FILE", "run: write the document (JSON) to FILE, too; perf: -o is --op",
+	 NULL},
+	{"force", 0, NULL, "run, perf: replace an existing FILE", NULL},
 	{"quiet", 'q', NULL, "run: do not say what is set for CMD", NULL},
-	{"token-file", 0, "FILE", "run: the job's shared secret; else PEERPATH_TOKEN", NULL},
+	{"token-file", 0, "FILE", "run, perf: the job's shared secret; else PEERPATH_TOKEN", NULL},
 	{"fail-on", 0, "VERDICT", "run: verdict from which on the exit status is 1",
 	 (const char *const[]){"degraded", "fail", NULL}},
+	{"gpus", 'g', "N", "perf: a rank for each of N GPUs here", NULL},
+	{"ranks", 0, "N", "perf: N ranks here, with --one-gpu", NULL},
+	{"one-gpu", 0, NULL, "perf: all ranks of a host on one GPU; sets NCCL_HOSTID", NULL},
+	{"apart", 0, NULL, "perf: a NCCL_HOSTID of its own for each rank: as if on hosts", NULL},
+	{"gpu", 0, "BDF", "perf: the GPU, with --one-gpu or one rank", NULL},
+	{"library", 0, "FILE", "perf: this libnccl, not the one a job here would load", NULL},
+	{"sizes", 0, "LIST", "perf: the job's sizes: 8,1M,256M", NULL},
+	{"minbytes", 'b', "SIZE", "perf: smallest size (8)", NULL},
+	{"maxbytes", 'e', "SIZE", "perf: largest size (4G)", NULL},
+	{"stepbytes", 'i', "SIZE", "perf: each size so much more", NULL},
+	{"stepfactor", 'f', "N", "perf: each size so many times the last (2)", NULL},
+	{"iters", 'n', "N", "perf: operations timed for each size (20)", NULL},
+	{"agg-iters", 'm', "N", "perf: operations in one group (1)", NULL},
+	{"warmup-iters", 'w', "N", "perf: operations before the first size (5)", NULL},
+	{"check", 'c', "N", "perf: results checked for each size; 0 none (1)", NULL},
+	{"op", 0, "OP", "perf: -o, of reductions (sum)", reduction_words},
+	{"datatype", 'd', "TYPE", "perf: of elements (float)", element_words},
+	{"nthreads", 't', "N", "perf: 1 only: each rank is a process", NULL},
+	{"deadline", 0, "TIME", "perf: for all of it", NULL},
+	{"memory", 0, "KIND", "perf: of buffers: cuMemAlloc or cuMemCreate", memory_words},
+	{"output-file", 'J', "FILE", "perf: the JSON document into FILE too", NULL},
 	{NULL},
 };
 
@@ -32,11 +60,40 @@ const struct pp_option pp_nccl_options_table[] = {
 static const struct {
 	const char *option, *of[3];
 } heeded[] = {
-	{"controls", {"run"}},	  {"arm", {"run"}},	  {"net", {"run"}},
-	{"join", {"run"}},	  {"timeout", {"run"}},	  {"busy-ok", {"run"}},
-	{"no-observer", {"run"}}, {"keep-logs", {"run"}}, {"output", {"run"}},
-	{"force", {"run"}},	  {"quiet", {"run"}},	  {"token-file", {"run"}},
+	{"controls", {"run"}},
+	{"arm", {"run"}},
+	{"net", {"run"}},
+	{"join", {"run"}},
+	{"timeout", {"run", "perf"}},
+	{"busy-ok", {"run"}},
+	{"no-observer", {"run"}},
+	{"keep-logs", {"run"}},
+	{"output", {"run", "perf"}},
+	{"force", {"run", "perf"}},
+	{"quiet", {"run"}},
+	{"token-file", {"run", "perf"}},
 	{"fail-on", {"run"}},
+	{"gpus", {"perf"}},
+	{"ranks", {"perf"}},
+	{"one-gpu", {"perf"}},
+	{"apart", {"perf"}},
+	{"gpu", {"perf"}},
+	{"library", {"perf"}},
+	{"sizes", {"perf"}},
+	{"minbytes", {"perf"}},
+	{"maxbytes", {"perf"}},
+	{"stepbytes", {"perf"}},
+	{"stepfactor", {"perf"}},
+	{"iters", {"perf"}},
+	{"agg-iters", {"perf"}},
+	{"warmup-iters", {"perf"}},
+	{"check", {"perf"}},
+	{"op", {"perf"}},
+	{"datatype", {"perf"}},
+	{"nthreads", {"perf"}},
+	{"deadline", {"perf"}},
+	{"memory", {"perf"}},
+	{"output-file", {"perf"}},
 };
 
 int pp_nccl_options_check(const struct pp_args *args)

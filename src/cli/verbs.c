@@ -125,7 +125,7 @@ static const struct pp_option soft_options[] = {
 };
 
 static const char *const bundle_words[] = {"show", "verify", NULL};
-static const char *const nccl_words[] = {"judge", "run", NULL};
+static const char *const nccl_words[] = {"judge", "run", "perf", NULL};
 
 static const struct pp_option trace_options[] = {
 	{"pid", 0, "PID", "regions of this process alone", NULL},
@@ -180,13 +180,16 @@ const struct pp_verb pp_verbs[] = {
 	 "Applies the rules to the facts of this node: what is wrong, where, why, and the next\n"
 	 "command. What could not be read is unknown, never good. Read-only unless --probe.",
 	 NULL, check_options, pp_common_options, NULL, 0, 0, pp_cmd_check},
-	{"nccl", "judge LOG... | run [-- CMD [ARG]...]",
+	{"nccl", "judge LOG... | run [-- CMD...] | perf [NAME...]",
 	 "which path NCCL took: from its logs, or watched (gate 3)",
 	 "judge reads the logs of one job: all ranks together, any NCCL from 2.12 on, - is\n"
 	 "standard input. Proven needs the connection lines of every rank and checked results of\n"
 	 "large messages; everything else is refuted or unproven, with file and line. run starts\n"
-	 "CMD under observation, and with --controls once more for each control that must fail.",
-	 "judge: 0 proven, 1 refuted, 2 unproven or no line of NCCL; run: the usual",
+	 "CMD under observation, and with --controls once more for each control that must fail.\n"
+	 "perf times all_reduce (reduce_scatter, all_gather, all_to_all, send_recv) by the NCCL\n"
+	 "that a job here would load, as nccl-tests does, and compares every result whole.",
+	 "judge: 0 proven, 1 refuted, 2 unproven or no line of NCCL; run: the usual; perf: 0 all "
+	 "right, 1 wrong or failed, 2 could not begin, or not verified",
 	 pp_nccl_options_table, pp_output_options, nccl_words, 1, UINT_MAX, pp_cmd_nccl},
 	{"explain", "[FILE...|WORDS...]", "error text -> cause, how to decide, fix",
 	 "Reads a log (files, or standard input) or words such as: errno 524 from\n"

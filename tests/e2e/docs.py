@@ -55,7 +55,7 @@ def main():
             faults.append(f"{page.name}: --{option} is no option of the verb")
     for text in [everything] + [run(peerpath, verb, "--help") for verb in verbs]:
         faults += [f"{len(line)} columns: {line}" for line in text.splitlines() if len(line) > 80]
-    for verb, words in {"bundle": "show verify", "nccl": "judge", "help": "topo prove"}.items():
+    for verb, words in {"bundle": "show verify", "nccl": "judge run perf", "help": "topo prove"}.items():
         line = re.search(rf"^\t{verb}\) options=\"(.*)\"", completion, re.M)
         if not set(words.split()) <= set(line[1].split()):
             faults.append(f"{verb}: its operands are not completed")
