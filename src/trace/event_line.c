@@ -167,6 +167,46 @@ static int parse_fields(const char *at, struct pp_event_line *l)
 	return *at && *at != ' ' ? -EBADMSG : 0;
 }
 
+/* The value of " key=" up to the next blank, or to the end for the last one. */
+static int word(const char *at, const char *key, bool last, char *ret, size_t size)
+{
+	const char *value = strstr(at, key);
+	size_t len;
+
+	if (!value)
+		return -EBADMSG;
+	value += strlen(key);
+	len = last ? strlen(value) : strcspn(value, " ");
+	if (!len || len >= size)
+		return -EBADMSG;
+	memcpy(ret, value, len);
+	ret[len] = '\0';
+	return 0;
+}
+
+/*
+ * The kernel's dma_buf:dma_buf_dynamic_attach, told when it has succeeded:
+ * " exp_name=nv_dmabuf size=2097152 ino=900 attachment:00000000c0ffee00 is_dynamic=1 dev_name=..."
+ */
+static int parse_attach(const char *at, struct pp_event_line *l)
+{
+	struct pp_event *e = &l->event;
+	char exporter[sizeof(e->exporter)], device[sizeof(e->device)], size[24], inode[24];
+
+	if (strncmp(at, " exp_name=", 10) != 0 ||
+	    word(at, " exp_name=", false, exporter, sizeof(exporter)) ||
+	    word(at, " size=", false, size, sizeof(size)) ||
+	    word(at, " ino=", false, inode, sizeof(inode)) ||
+	    word(at, " dev_name=", true, device, sizeof(device)) ||
+	    pp_parse_u64(size, 0, UINT64_MAX, &e->size) ||
+	    pp_parse_u64(inode, 0, UINT64_MAX, &e->inode))
+		return -EBADMSG;
+	set_text(e->exporter, sizeof(e->exporter), exporter);
+	set_text(e->device, sizeof(e->device), device);
+	e->has_result = true;
+	return 0;
+}
+
 /* "CPU:1 [LOST 12 EVENTS]" */
 static bool parse_lost(const char *line, uint64_t *ret)
 {
@@ -217,6 +257,8 @@ static enum pp_line_kind parse(const struct pp_kprobes *k, const char *line,
 	l->event.kind = l->probe->kind;
 	l->event.by = l->probe->by;
 	set_text(l->event.symbol, sizeof(l->event.symbol), l->probe->symbol);
+	if (l->probe->point)
+		return parse_attach(at + 1, l) ? PP_LINE_BAD : PP_LINE_EVENT;
 	at = strchr(at, ')'); /* the place: "(ib_umem_get+0x0/0x3c0 [ib_uverbs])" */
 	return at && !parse_fields(at + 1, l) ? PP_LINE_EVENT : PP_LINE_BAD;
 }

@@ -6,8 +6,9 @@
  * len=0x20000
  *
  * The name of a thread has 16 columns, right aligned, and may hold anything; it is taken by its
- * width. Strings come in quotation marks that are not escaped: one within is no string of the
- * kernel's, and the line malformed.
+ * width. A tracepoint's line has no place in brackets and words of its own. Strings come in
+ * quotation marks that are not escaped: one within is no string of the kernel's, and the line
+ * malformed.
  */
 #ifndef PP_TRACE_EVENT_LINE_H
 #define PP_TRACE_EVENT_LINE_H

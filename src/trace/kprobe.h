@@ -17,14 +17,14 @@
 enum { PP_KPROBES = 96, PP_KPROBE_TEXT = 3072, PP_KPROBE_DRIVERS = 32 };
 
 struct pp_kprobe {
-	char event[24];	    /* its name in the group: "a3e", "b1" */
+	char event[24];	    /* its name in the group: "a3e", "b1"; a tracepoint's own name */
+	const char *point;  /* of a tracepoint that the kernel has; NULL: a probe of ours */
 	char suffix;	    /* of the instance that listens: 'a' or 'b' */
 	bool user, returns; /* in a program's library; at a function's return */
 	enum pp_event_kind kind;
 	enum pp_surface by;
 	char symbol[48];
 	char module[64];	   /* the driver whose structure it reads; "" none */
-	bool alone;		   /* there is no other driver: the event does not name the owner */
 	char filter[48];	   /* "" none */
 	char text[PP_KPROBE_TEXT]; /* the definition */
 };
@@ -54,6 +54,11 @@ int pp_kprobes_live(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_
  * watched. @btf as A had it.
  */
 const char *pp_kprobes_unwatched(const struct pp_kprobes *k, struct pp_btf *btf);
+/*
+ * The kernel's own event of an attach, where it has dma_buf:*: A needs no probe there then.
+ * -ENOENT: it has none. Before A.
+ */
+int pp_kprobes_points(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_error *err);
 /* B. -ENOENT as above; needs @btf. */
 int pp_kprobes_self(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_btf *btf,
 		    struct pp_error *err);

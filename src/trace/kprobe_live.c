@@ -5,7 +5,7 @@
  *
  *   by umem    where BTF shows the regions of all drivers: a region's memory is read when the
  * region is added, so that host memory passes no probe but that one and the one of its end. A
- *              DMA-BUF passes one more, which knows the buffer.
+ *              DMA-BUF passes one more, which knows the buffer; or the kernel's own event.
  *   by calls   else: what the calls return says which kind of memory it was. Their entries are not
  *              probed where they say nothing more.
  */
@@ -19,7 +19,7 @@
 #include "base/banned.h"
 
 static const char CORE[] = "ib_core", ADD[] = "rdma_restrack_add", DEL[] = "rdma_restrack_del",
-		  ATTACH[] = "dma_buf_dynamic_attach", KERNEL[] = "vmlinux";
+		  ATTACH[] = "dma_buf_dynamic_attach", KERNEL[] = "vmlinux", SYSTEM[] = "dma_buf";
 
 static const struct pp_kprobe_field dmabuf_fields[] = {
 	{"fd", "fd", NULL, NULL, NULL}, {"len", "size", NULL, NULL, NULL}, {NULL}};
@@ -103,10 +103,27 @@ static int look(struct pp_symbol symbols[PP_ARRAY_LEN(live)], struct pp_error *e
 	return pp_symbols_find(symbols, PP_ARRAY_LEN(live), err);
 }
 
+int pp_kprobes_points(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_error *err)
+{
+	struct pp_kprobe *p = k->n < PP_KPROBES ? &k->item[k->n] : NULL;
+
+	if (!p || !pp_tracefs_has_event(t, SYSTEM, ATTACH))
+		return pp_error_set(err, -ENOENT, "the kernel has no event %s:%s", SYSTEM, ATTACH);
+	*p = (struct pp_kprobe){.suffix = 'a',
+				.point = SYSTEM,
+				.kind = PP_EVENT_ATTACH,
+				.by = PP_SURFACE_TRACEPOINTS};
+	(void)snprintf(p->event, sizeof(p->event), "%s", ATTACH);
+	(void)snprintf(p->symbol, sizeof(p->symbol), "%s", ATTACH);
+	k->n++;
+	return 0;
+}
+
 static bool is_watched(const struct pp_kprobes *k, const char *symbol)
 {
 	for (unsigned int i = 0; i < k->n; i++)
-		if (k->item[i].by == PP_SURFACE_LIVE_PROBE && !strcmp(k->item[i].symbol, symbol))
+		if (k->item[i].suffix == 'a' && !k->item[i].user &&
+		    !strcmp(k->item[i].symbol, symbol))
 			return true;
 	return false;
 }
@@ -168,8 +185,7 @@ static bool can_read(const struct pp_tracefs *t, struct pp_btf *btf,
 }
 
 /* The region as one driver has it. */
-static bool add_driver(struct pp_kprobes *k, struct pp_kprobe_writer *w,
-		       const struct pp_kprobe_drivers *d, const char *driver)
+static bool add_driver(struct pp_kprobes *k, struct pp_kprobe_writer *w, const char *driver)
 {
 	struct pp_kprobe *p =
 		begin(k, w, /* returns= */ false, ADD, PP_EVENT_ADDED, /* module= */ CORE);
@@ -177,10 +193,8 @@ static bool add_driver(struct pp_kprobes *k, struct pp_kprobe_writer *w,
 	if (!p)
 		return false;
 	(void)snprintf(p->module, sizeof(p->module), "%s", driver);
-	p->alone = d->n == 1;
 	pp_kprobe_fields(w, pp_kprobe_entry);
-	if (!p->alone)
-		pp_kprobe_owner(w);
+	pp_kprobe_owner(w); /* also where there is one driver: another may come */
 	if (!pp_kprobe_umem(w, driver, /* whole= */ false) || w->full)
 		return false;
 	pp_kprobe_filter(p, w->btf);
@@ -196,12 +210,13 @@ static bool add_by_umem(struct pp_kprobes *k, struct pp_kprobe_writer *w)
 	if (!can_read(w->tracefs, w->btf, &k->drivers))
 		return false;
 	for (unsigned int i = 0; i < k->drivers.n; i++)
-		if (!add_driver(k, w, &k->drivers, k->drivers.name[i])) {
+		if (!add_driver(k, w, k->drivers.name[i])) {
 			k->n = before;
 			return false;
 		}
 	add_entry(k, w, DEL, PP_EVENT_REMOVED, end_fields, CORE);
-	add_entry(k, w, ATTACH, PP_EVENT_ATTACH, attach_fields, KERNEL);
+	if (!is_watched(k, ATTACH))
+		add_entry(k, w, ATTACH, PP_EVENT_ATTACH, attach_fields, KERNEL);
 	return true;
 }
 
@@ -220,7 +235,7 @@ int pp_kprobes_live(struct pp_kprobes *k, const struct pp_tracefs *t, struct pp_
 	if (r)
 		return r;
 	for (size_t i = 0; i < PP_ARRAY_LEN(live); i++)
-		if (symbols[i].found)
+		if (symbols[i].found && !is_watched(k, live[i].symbol))
 			add_live(k, &w, &live[i], symbols[i].in);
 	if (k->n == before)
 		return pp_error_set(

@@ -61,19 +61,19 @@ static int listen_to(struct pp_prober *p, char suffix, unsigned int buffer_kb, s
 /* One probe: defined, filtered, listened to. */
 static int put(struct pp_prober *p, const struct pp_kprobe *k)
 {
+	const char *group = k->point ? k->point : p->tracefs.group;
 	char path[PATH], file[PATH / 2];
-	int r = pp_tracefs_define(&p->tracefs, k->user, k->text);
+	int r = k->point ? 0 : pp_tracefs_define(&p->tracefs, k->user, k->text);
 
 	if (r)
 		return r;
 	if (*k->filter) {
-		(void)snprintf(file, sizeof(file), "events/%s/%s/filter", p->tracefs.group,
-			       k->event);
+		(void)snprintf(file, sizeof(file), "events/%s/%s/filter", group, k->event);
 		pp_tracefs_file(&p->tracefs, k->suffix, file, path, sizeof(path));
 		(void)pp_tracefs_write(path,
 				       k->filter); /* else its reader sees more than regions */
 	}
-	(void)snprintf(file, sizeof(file), "events/%s/%s/enable", p->tracefs.group, k->event);
+	(void)snprintf(file, sizeof(file), "events/%s/%s/enable", group, k->event);
 	pp_tracefs_file(&p->tracefs, k->suffix, file, path, sizeof(path));
 	return pp_tracefs_write(path, "1");
 }
@@ -102,6 +102,20 @@ static void put_all(struct pp_prober *p, enum pp_surface by)
 				 wanted - put_in, wanted, pp_errno_name(first));
 	else
 		pp_prober_report(p, by, PP_SURFACE_READ, "%s", "");
+}
+
+static void put_live(struct pp_prober *p)
+{
+	const struct pp_surface_report *points = &p->report[PP_SURFACE_TRACEPOINTS];
+
+	put_all(p, PP_SURFACE_LIVE_PROBE);
+	if (points->state != PP_SURFACE_UNASKED)
+		return;
+	put_all(p, PP_SURFACE_TRACEPOINTS);
+	/* it stands for a probe */
+	if (points->state != PP_SURFACE_READ)
+		pp_prober_report(p, PP_SURFACE_LIVE_PROBE, PP_SURFACE_CUT,
+				 "attachments are not watched: %.150s", points->why);
 }
 
 /* Only this process, its threads and what it forks. */
@@ -145,8 +159,11 @@ static int start(struct pp_prober *p, char suffix)
 static void want_live(struct pp_prober *p, const struct pp_prober_options *o)
 {
 	struct pp_error err;
-	int r = pp_kprobes_live(&p->kprobes, &p->tracefs, p->btf, &err);
+	int r = pp_kprobes_points(&p->kprobes, &p->tracefs, &err);
 
+	if (r)
+		pp_prober_report(p, PP_SURFACE_TRACEPOINTS, state_of(r), "%s", err.text);
+	r = pp_kprobes_live(&p->kprobes, &p->tracefs, p->btf, &err);
 	if (r)
 		pp_prober_report(p, PP_SURFACE_LIVE_PROBE, state_of(r), "%s", err.text);
 	if (!o->library)
@@ -197,7 +214,7 @@ static int put_in(struct pp_prober *p, const struct pp_prober_options *o, struct
 	if (r)
 		return r;
 	if (live)
-		put_all(p, PP_SURFACE_LIVE_PROBE);
+		put_live(p);
 	if (live && o->library && p->report[PP_SURFACE_LIBRARY].state == PP_SURFACE_UNASKED)
 		put_all(p, PP_SURFACE_LIBRARY);
 	if (live && o->pid)

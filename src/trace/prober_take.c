@@ -151,14 +151,14 @@ static struct pp_event *told(struct pp_prober *p, const struct pp_event *e)
 static int take_region(struct pp_prober *p, const struct pp_event_line *l)
 {
 	struct pp_event e = l->event, *before;
-	bool knows = *l->probe->module && (l->probe->alone || !strcmp(l->probe->module, l->owner));
+	bool knows = *l->probe->module && !strcmp(l->probe->module, l->owner);
 
 	if (knows)
 		look_inside(&e, &l->inner);
 	else
 		e.has_umem = PP_UNSAID; /* another driver's structure: only that it is there */
 	forget_unsaid(&e);
-	before = l->probe->alone ? NULL : told(p, &e);
+	before = told(p, &e);
 	if (!before)
 		return keep(p, &e);
 	if (knows)
@@ -187,7 +187,7 @@ int pp_prober_take(struct pp_prober *p, const char *line, size_t len)
 		return take_region(p, &l);
 	if (l.probe->returns)
 		return take_return(p, &l);
-	if (!is_returned(p, l.probe))
+	if (l.probe->point || !is_returned(p, l.probe))
 		return keep(p, &l.event);
 	take_start(p, &l);
 	return 0;

@@ -101,6 +101,15 @@ void pp_tracefs_file(const struct pp_tracefs *t, char suffix, const char *file, 
 		       file);
 }
 
+bool pp_tracefs_has_event(const struct pp_tracefs *t, const char *group, const char *event)
+{
+	char file[2 * PP_TRACEFS_NAME], path[PP_TRACEFS_PATH + sizeof(file)];
+
+	(void)snprintf(file, sizeof(file), "events/%s/%s/enable", group, event);
+	(void)snprintf(path, sizeof(path), "%s/%s", t->top, file);
+	return !access(path, F_OK);
+}
+
 int pp_tracefs_write(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_TRUNC), r = 0;

@@ -29,6 +29,9 @@ struct pp_tracefs {
  */
 int pp_tracefs_open(struct pp_tracefs *ret, struct pp_error *err);
 
+/* Has the kernel this tracepoint? */
+bool pp_tracefs_has_event(const struct pp_tracefs *t, const char *group, const char *event);
+
 /* Makes the instance @suffix ("a"): clock mono, no flags in its text, @buffer_kb a processor. */
 int pp_tracefs_instance(const struct pp_tracefs *t, char suffix, unsigned int buffer_kb,
 			struct pp_error *err);

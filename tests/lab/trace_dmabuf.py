@@ -9,6 +9,7 @@ as they are taken away.
 """
 import os
 import re
+import shutil
 import sys
 
 from tracing import (MOUNTS, Layout, LabError, Registrar, expect, image, nothing_left, probe_line,  # noqa: I001
@@ -161,6 +162,18 @@ def live(guest):
         nothing_left(guest)
 
 
+def driver_comes(guest):
+    """A driver that is loaded while probes are in place: nobody knows its regions, and that is said."""
+    guest.run("rmmod peerlab").check()
+    document = trace(guest, "-- sh -c 'insmod /lab/peerlab.ko && registrar peerlab0 host=1 hold=1'", status=2)
+    expect("its region", [row[1:] for row in traced(document).values()], [(None, "unproven", set())])
+    expect("live-probe", surface(document, "live-probe")["state"], "not whole")
+    expect("why", "peerlab was not watched" in surface(document, "live-probe")["why"], True)
+    nothing_left(guest)
+    seen = traced(trace(guest, "-- registrar peerlab0 host=1 hold=1"))
+    expect("when it is there from the start", [row[1:] for row in seen.values()], [("host", "proven", {"live-probe"})])
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a guest has no sanitizer's libraries; the plain build runs this")
@@ -170,9 +183,10 @@ def main():
         layout = Layout(headers.tree_for(image.kernel()), more["modules"][1])
         with Lab(put=[(REGISTRAR, "bin/registrar"), (PEERPATH, "bin/peerpath")], **more) as lab:
             guest = lab.guest(0)
+            shutil.copy(more["modules"][1], lab.share / "peerlab.ko")
             guest.run(MOUNTS).check()
             probes(guest, layout)
-            for part in (held, kept, refused, looks, live):
+            for part in (held, kept, refused, looks, live, driver_comes):
                 part(guest)
                 print(f"{part.__name__}: ok", flush=True)
     except Unavailable as err:

@@ -71,6 +71,11 @@ def perftest_traced(guest):
     seen = traced(document)
     expect("regions", {key: (row[0], lengths(document)[key]) for key, row in seen.items()}, wanted)
     expect("by live probes", {(row[1], row[2], *row[3]) for row in seen.values()}, {("host", "proven", "live-probe")})
+    calls = [row["call"] for row in document["evidence"] if row["scope"] == "mr"]
+    expect("the library says the same", {(call["witness"], call["surface"], call["state"]) for call in calls},
+           {("library", "library", "proven")})
+    expect("by its call", {call["function"] for call in calls} <= {"ibv_reg_mr", "ibv_reg_mr_iova", "ibv_reg_mr_iova2"}, True)
+    expect("what was read gives no reason", {s["why"] for s in document["surfaces"] if s["state"] == "read"}, {None})
     nothing_left(guest)
 
 
@@ -90,6 +95,21 @@ def owners(guest):
         expect("without rights", sorted(row[1:] for row in seen.values()), [(None, "unproven", set())] * 3)
         guest.run(f"kill -9 {pids.pop()}").check()
         contained.wait(10)
+
+
+def watched(guest):
+    """--watch tells of a region that comes and of one that goes, and of no other."""
+    with Registrar(guest, "rxe0 host=1"):
+        watch = guest.start("exec peerpath trace --watch=200ms --json")
+        poll("it watches", lambda: b"watching; 1 regions now" in read(watch.dir / "err"))
+        with Registrar(guest, "rxe0 host=1 size=1048576 thread") as one:
+            poll("a region comes", lambda: watch.output().count(b"\n") == 1)
+        poll("it goes", lambda: watch.output().count(b"\n") == 2)
+        guest.run(f"kill -INT $(cat /run/{watch.dir.name})").check()
+        rows = [json.loads(line) for line in watch.wait(10).check(130).out.splitlines()]
+    expect("what changed", [(row["change"], row["pid"], row["lkey"], row["length_bytes"], row["registration"]) for row in rows],
+           [(change, one.pid, one.host[0], 1048576, "host") for change in ("new", "gone")])
+    nothing_left(guest)
 
 
 class Traced:
@@ -157,7 +177,7 @@ def main():
         with Lab(put=[(REGISTRAR, "bin/registrar"), (PEERPATH, "bin/peerpath")]) as lab:
             guest = lab.guest(0)
             guest.run(MOUNTS).check()
-            for part in (perftest_runs, perftest_traced, owners, command_killed, interrupted, tracer_killed, all_killed):
+            for part in (perftest_runs, perftest_traced, owners, watched, command_killed, interrupted, tracer_killed, all_killed):
                 part(guest)
                 print(f"{part.__name__}: ok", flush=True)
     except Unavailable as err:

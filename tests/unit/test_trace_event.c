@@ -5,6 +5,12 @@
  */
 #include "unit.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+
 #include "trace/prober_parts.h"
 
 static struct pp_kprobes probes;
@@ -35,6 +41,9 @@ static int setup(void **state)
 	define("a3e", PP_EVENT_ADDED, PP_SURFACE_LIVE_PROBE, false, "rdma_restrack_add",
 	       "rdma_rxe");
 	define("a4e", PP_EVENT_REMOVED, PP_SURFACE_LIVE_PROBE, false, "rdma_restrack_del", "");
+	define("dma_buf_dynamic_attach", PP_EVENT_ATTACH, PP_SURFACE_TRACEPOINTS, false,
+	       "dma_buf_dynamic_attach", "");
+	probes.item[probes.n - 1].point = "dma_buf";
 	define("u0e", PP_EVENT_REGISTER, PP_SURFACE_LIBRARY, false, "ibv_reg_mr", "");
 	define("u0r", PP_EVENT_REGISTER, PP_SURFACE_LIBRARY, true, "ibv_reg_mr", "");
 	return 0;
@@ -269,6 +278,83 @@ static void test_inner(void **state)
 	done(p);
 }
 
+/* dma_buf:dma_buf_dynamic_attach by include/trace/events/dma_buf.h; no kernel here has it. */
+static void test_tracepoint(void **state)
+{
+	static const char *const bad[] = {
+		"dma_buf_dynamic_attach: exp_name=nv_dmabuf size=2097152 ino=900",
+		"dma_buf_dynamic_attach: exp_name=nv_dmabuf size=x ino=900 dev_name=0000:3b:00.0",
+		"dma_buf_dynamic_attach: exp_name= size=1 ino=900 dev_name=0000:3b:00.0",
+		"dma_buf_dynamic_attach: exp_name=an_exporter_with_a_name_longer_than_any size=1 "
+		"ino=9 "
+		"dev_name=0000:3b:00.0",
+		"dma_buf_dynamic_attach: (f+0x0/0x1) exp=\"nv_dmabuf\"",
+	};
+	struct pp_prober *p = prober();
+
+	(void)state;
+	take(p, 7, "41.000001",
+	     "dma_buf_dynamic_attach: exp_name=nv_dmabuf size=2097152 ino=900 "
+	     "attachment:00000000c0ffee00 is_dynamic=1 dev_name=0000:3b:00.0");
+	assert_int_equal(p->n, 1);
+	assert_int_equal(p->event[0].kind, PP_EVENT_ATTACH);
+	assert_int_equal(p->event[0].by, PP_SURFACE_TRACEPOINTS);
+	assert_int_equal(p->event[0].tid, 7);
+	assert_true(p->event[0].has_result && p->event[0].result == 0);
+	assert_string_equal(p->event[0].exporter, "nv_dmabuf");
+	assert_string_equal(p->event[0].device, "0000:3b:00.0");
+	assert_int_equal(p->event[0].size, 2097152);
+	assert_int_equal(p->event[0].inode, 900);
+	for (size_t i = 0; i < PP_ARRAY_LEN(bad); i++) {
+		take(p, 7, "41.000002", bad[i]);
+		assert_int_equal(p->n, 1);
+		assert_int_equal(p->lost, i + 1);
+	}
+	/* of the same system, and not asked for */
+	take(p, 7, "41.000003", "dma_buf_put: exp_name=nv_dmabuf size=2097152 ino=900");
+	assert_int_equal(p->lost, PP_ARRAY_LEN(bad));
+	done(p);
+}
+
+/* By the directory alone: a kernel that has it needs no probe of ours on the attach. */
+static void test_tracepoint_there(void **state)
+{
+	struct pp_tracefs t = {0};
+	struct pp_kprobes *k = calloc(1, sizeof(*k));
+	struct pp_error err;
+	char path[256];
+	FILE *f;
+
+	(void)state;
+	assert_non_null(k);
+	(void)snprintf(t.top, sizeof(t.top), "%s", "/tmp/trace-points.XXXXXX");
+	assert_non_null(mkdtemp(t.top));
+	assert_int_equal(pp_kprobes_points(k, &t, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "dma_buf:dma_buf_dynamic_attach"));
+	for (const char *const *dir =
+		     (const char *const[]){"events", "events/dma_buf",
+					   "events/dma_buf/dma_buf_dynamic_attach", NULL};
+	     *dir; dir++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", t.top, *dir);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	(void)snprintf(path, sizeof(path), "%s/events/dma_buf/dma_buf_dynamic_attach/enable",
+		       t.top);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	(void)fclose(f);
+	assert_int_equal(pp_kprobes_points(k, &t, &err), 0);
+	assert_int_equal(k->n, 1);
+	assert_string_equal(k->item[0].point, "dma_buf");
+	assert_string_equal(k->item[0].text, ""); /* nothing is defined */
+	while (strcmp(path, t.top) != 0) {
+		assert_int_equal(remove(path), 0);
+		*strrchr(path, '/') = '\0';
+	}
+	assert_int_equal(rmdir(t.top), 0);
+	free(k);
+}
+
 /* What cannot be read is lost, and is counted. */
 static void test_lost(void **state)
 {
@@ -285,10 +371,11 @@ static void test_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),	cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_pairs),	cmocka_unit_test(test_library),
-		cmocka_unit_test(test_regions), cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_added),	cmocka_unit_test(test_inner),
+		cmocka_unit_test(test_line),	   cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_pairs),	   cmocka_unit_test(test_library),
+		cmocka_unit_test(test_regions),	   cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_added),	   cmocka_unit_test(test_inner),
+		cmocka_unit_test(test_tracepoint), cmocka_unit_test(test_tracepoint_there),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

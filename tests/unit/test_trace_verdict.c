@@ -215,6 +215,26 @@ static void test_added_dmabuf(void **state)
 	is(w, 7, PP_REGISTERED_DATA_DIRECT, PP_PROVEN, true);
 }
 
+/* The kernel's own event of the attach, with either kind of probe. */
+static void test_tracepoint(void **state)
+{
+	struct world *w = *state;
+
+	added_dmabuf(w);
+	w->event[0].by = PP_SURFACE_TRACEPOINTS;
+	w->event[0].has_result = true;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_PROVEN, true);
+	live_dmabuf(w);
+	w->event[1].by = PP_SURFACE_TRACEPOINTS;
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_PROVEN, true);
+	assert_int_equal(world_row(w, 7)->sighting[0].by, PP_SURFACE_TRACEPOINTS);
+	(void)snprintf(w->event[1].device, sizeof(w->event[1].device), "0000:af:00.0");
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_DMABUF, PP_UNPROVEN, true);
+}
+
 static struct pp_event *call(struct world *w, const char *symbol, int64_t result, uint32_t lkey)
 {
 	struct pp_event *e = world_event(w, PP_EVENT_REGISTER, 42, symbol);
@@ -1052,6 +1072,7 @@ int main(void)
 		TEST(test_live_dmabuf),
 		TEST(test_added_dmabuf),
 		TEST(test_added_others),
+		TEST(test_tracepoint),
 		TEST(test_called),
 		TEST(test_called_alone),
 		TEST(test_self_data_direct),
