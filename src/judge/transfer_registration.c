@@ -139,10 +139,10 @@ static const char *how(struct pp_transfer_case *c, const struct pp_bench_evidenc
 	}
 	if (!best || !best->surface)
 		return "";
-	return pp_arena_printf(c->arena, "; %s is %s%s%s%s%s", best->surface,
-			       best->state ? best->state : "missing", best->why ? ": " : "",
-			       best->why ? best->why : "", best->how ? ": " : "",
-			       best->how ? best->how : "");
+	return pp_arena_printf(c->arena, "; %s is %s%s%s%s%s%s", best->surface,
+			       best->state ? best->state : "missing", best->why ? " (" : "",
+			       best->why ? best->why : "", best->why ? ")" : "",
+			       best->how ? "; to have it: " : "", best->how ? best->how : "");
 }
 
 static const char *open_text(struct pp_transfer_case *c, const struct view *v)

@@ -4,7 +4,8 @@
 
 The program itself between two guests with the kernel's rdma_rxe: `bench --listen` in one, `bench HOST` in the other, by
 addresses and by librdmacm, with perftest's ib_write_bw at the same size. Witnesses beside its words, all the kernel's: rxe0's
-packets, the connection manager's messages, and the answer to its own method of DMA-BUF with no library between.
+packets, the connection manager's messages, the answer to its own method of DMA-BUF with no library between, and how memory is
+registered: with tracefs proven, without it or with --no-probes not.
 """
 import errno
 import json
@@ -16,6 +17,7 @@ sys.path.insert(0, sys.argv[1])
 from lab import Lab, LabError, Unavailable  # noqa: E402
 
 PEERPATH, DATA, KERNEL_DMABUF = sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4]
+MOUNTS = "mount -t debugfs debug /sys/kernel/debug && mount -t tracefs trace /sys/kernel/tracing"
 TOKEN = "PEERPATH_TOKEN=a-token-of-two-guests"
 SIZES = (4096, 65536)
 NEGATIVES = {"wrong rkey", "beyond the region", "write without the right", "read without the right"}
@@ -95,6 +97,27 @@ def judge_rungs(pair, words):
     need(not any(r["simulated"] for r in rung.values()), f"{words}: a rung calls itself simulated")
 
 
+def judge_evidence(lab, doc, pair, words, proven):
+    """Both kernels were asked before the first byte, and show one region of host memory of each agent. Proven it is by the
+    probe that a look of ours triggers; without one the rest leaves it open, and says how to have it. Nothing stays in the kernel."""
+    rung = {r["rung"]: r for r in pair["rungs"]}
+    row = next(r for r in doc["transfer"]["rows"] if r["rung"] == "host")
+    print(f"{words}: {row['registration_seen']}")
+    regions = [r for r in rung["host"]["evidence"] if r["scope"] == "mr"]
+    need([r["end"] for r in regions] == [0, 1], f"{words}: {len(regions)} regions")
+    for r in regions:
+        need((r["about"], r["witness"], r["simulated"], r["registration"], r["state"]) ==
+             ("registration", "kernel", False, "host", "proven" if proven else "unproven"), f"{words}: {r}")
+        need(r["hca"] == "rxe0" and r["pid"] > 1 and r["comm"] == "peerpath" and r["length_bytes"] >= max(SIZES), f"{words}: {r}")
+        need(any(s["sufficient"] and s["surface"] == "self-probe" for s in r["sightings"]) is proven, f"{words}: {r}")
+        need(proven or any(m["surface"] == "self-probe" and m["how"] for m in r["missing"]), f"{words}: {r}")
+    need((row["registration_state"], row["registration_witness"], row["mechanism"]) ==
+         (("proven", "kernel", "n/a") if proven else ("unproven", "measurement", "n/a")), f"{words}: {row}")
+    for node in (0, 1) if proven else ():
+        left = lab.guest(node).run("cat /sys/kernel/tracing/kprobe_events; ls /sys/kernel/tracing/instances").check().out
+        need(not left.strip(), f"{words}: guest {node} still has {left}")
+
+
 def judge_verdict(doc, words):
     """Right bytes over a device of the kernel's are no simulation, and no proof of hardware."""
     transfer = doc["transfer"]
@@ -113,13 +136,14 @@ def beside_perftest(doc, words):
     print(doc["second_witness"])
 
 
-def run_bench(lab, words):
+def run_bench(lab, words, proven):
     doc, packets, done = bench(lab, words)
     try:
         need(doc["whole"], f"{words}: {doc['ended']}")
         pair = judge_ends(doc, words)
         judge_cells(pair, packets, words)
         judge_rungs(pair, words)
+        judge_evidence(lab, doc, pair, words, proven)
         judge_verdict(doc, words)
         if "--second-witness" in words:
             beside_perftest(doc, words)
@@ -152,8 +176,11 @@ def main():
     try:
         with Lab(nodes=2, mtu=1500, put=list(put())) as lab:
             dmabuf(lab)
-            for words in ("--second-witness", "-R"):
-                run_bench(lab, words)
+            run_bench(lab, "--second-witness", proven=False)
+            for node in (0, 1):
+                lab.guest(node).run(MOUNTS).check()
+            run_bench(lab, "-R", proven=True)
+            run_bench(lab, "--no-probes", proven=False)
     except Unavailable as err:
         print(err)
         return 77

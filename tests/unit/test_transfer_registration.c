@@ -374,7 +374,7 @@ static void test_missing(void **state)
 	f = judged(b, PP_RUNG_DMABUF);
 	assert_int_equal(f.verdict, PP_PASS);
 	assert_string_equal(f.seen, "kernel, at both ends: unknown: no witness saw how; self-probe "
-				    "is refused: EPERM: run as root");
+				    "is refused (EPERM); to have it: run as root");
 	/* one end is known, the other was not looked at */
 	e[0].registration = "dmabuf";
 	e[0].state = PP_PROVEN;
