@@ -10,6 +10,7 @@
 
 #include "bench/agent.h"
 #include "bench/command.h"
+#include "bench/gpu_watch.h"
 #include "bench/slots.h"
 #include "bench/staged.h"
 #include "bench/tcp.h"
@@ -28,7 +29,6 @@ struct pp_counters {
 	unsigned int n;
 };
 
-struct pp_gpu_watch;
 
 struct pp_agent {
 	struct pp_channel *channel;		/* borrowed, as the next */
@@ -113,13 +113,5 @@ void pp_counters_settle(const char *device, unsigned int port, bool software);
 /* {"name": delta} of those that moved, and of those that count loss. */
 void pp_counters_write(struct pp_json *j, const char *key, const struct pp_counters *before,
 		       const struct pp_counters *after);
-
-/* NULL where there is no NVML. @gpu: BDF. */
-struct pp_gpu_watch *pp_gpu_watch_new(const char *gpu);
-struct pp_gpu_watch *pp_gpu_watch_free(struct pp_gpu_watch *w);
-void pp_gpu_watch_reset(struct pp_gpu_watch *w);
-void pp_gpu_watch_sample(struct pp_gpu_watch *w);
-/* "gpu_mhz", "throttle" (absent: unknown, or none). */
-void pp_gpu_watch_write(struct pp_json *j, const struct pp_gpu_watch *w);
 
 #endif

@@ -138,6 +138,20 @@ static const struct pp_option trace_options[] = {
 	{NULL},
 };
 
+static const struct pp_option canary_options[] = {
+	{"file", 'f', "FILE", "what is measured, and by how much it may move; needed", NULL},
+	{"repeats", 0, "N", "runs, whatever the file says", NULL},
+	{"output", 'o', "PATH", "write a bundle, with this node beside the result", NULL},
+	{"force", 0, NULL, "replace an existing bundle", NULL},
+	{NULL},
+};
+
+static const struct pp_option compare_options[] = {
+	{"before", 0, "PATH", "more of before the change; may be repeated", NULL},
+	{"after", 0, "PATH", "more of after the change; may be repeated", NULL},
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
@@ -209,6 +223,21 @@ const struct pp_verb pp_verbs[] = {
 	 "0 every region is known and proven, 1 a log or the program's call is refuted, or a "
 	 "region's path changed, 2 unknown",
 	 trace_options, pp_common_options, NULL, 0, UINT_MAX, pp_cmd_trace},
+	{"canary", "-f FILE -- CMD [ARG]...",
+	 "measure an application, to compare it after a change",
+	 "Runs CMD several times, and takes from what it prints the figures that FILE declares,\n"
+	 "with the cost to the host beside them. A run that failed, was throttled or lacks a\n"
+	 "figure is void. compare sets two such results beside each other.",
+	 "0 measured, 2 no run counts", canary_options, pp_output_options, NULL, 1, UINT_MAX,
+	 pp_cmd_canary},
+	{"compare", "BEFORE AFTER", "an application before a change beside itself after it",
+	 "BEFORE and AFTER are results of canary, bundles that hold one, or directories of these.\n"
+	 "Per metric: medians, the shift with its interval at 95 %, and whether that is more than\n"
+	 "the margin declared. What is unlike and was not declared to change is refused, each\n"
+	 "difference named. The verdict follows what was proven of the mechanism.",
+	 "0 better, or the same with the mechanism proven, 1 worse, 2 not told: unlike, too few "
+	 "runs, or the mechanism unproven",
+	 compare_options, pp_output_options, NULL, 2, 2, pp_cmd_compare},
 	{"soft", "show | fault [SPEC...] | -- CMD [ARG]...",
 	 "a software RDMA device for any verbs program",
 	 "Runs CMD on a RoCE v2 device in software: no NIC, no kernel module, no root. CMD finds\n"

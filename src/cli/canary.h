@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct pp_canarying: peerpath canary. The command runs as the canary file says, one run after
+ * the other, and what each showed becomes a trial.
+ */
+#ifndef PP_CLI_CANARY_H
+#define PP_CLI_CANARY_H
+
+#include "cli/place.h"
+#include "cli/session.h"
+#include "judge/trial.h"
+#include "node/node.h"
+
+struct pp_canarying {
+	const struct pp_args *args; /* borrowed */
+	struct pp_session session;
+	struct pp_trial trial;
+	char **argv; /* CMD; NULL-terminated, owned; its strings are borrowed */
+	struct pp_place place;
+	size_t repeats;
+};
+
+/* canary_node.c: this node as it must be in both arms. -ENOMEM. */
+int pp_canary_node(struct pp_trial *t, const struct pp_node *node);
+
+/*
+ * canary_run.c: one run of CMD. 0; an exit code after one line where CMD cannot be run, or we were
+ * interrupted.
+ */
+int pp_canary_run(struct pp_canarying *c, const char *label, struct pp_trial_run *ret);
+
+/* canary_host.c: time that tasks of the node were kept waiting; NaN where the kernel has none. */
+struct pp_host_pressure {
+	double seconds[PP_HOST_WORDS]; /* CPU_SECONDS is not used */
+};
+void pp_host_pressure_read(struct pp_host_pressure *ret);
+
+/*
+ * canary_gpu.c: are GPUs of the node held back while a run lasts? A process of its own asks NVML:
+ * one that hangs is left behind.
+ */
+struct pp_canary_gpus {
+	pid_t pid; /* 0: there is none */
+	int stop, answer;
+};
+void pp_canary_gpus_start(struct pp_canary_gpus *ret, const struct pp_node *node);
+/* By what, of the first that was: "0000:3b:00.0: hardware slowdown"; "" none, or not known. */
+void pp_canary_gpus_end(struct pp_canary_gpus *g, char *ret, size_t size);
+
+/* canary_kmsg.c: the kernel's log from now on; -1: it may not be read. */
+int pp_canary_kmsg_open(void);
+/* The first Xid since, as the kernel wrote it; "" none. Closes. */
+void pp_canary_kmsg_end(int fd, char *ret, size_t size);
+
+/* canary_text.c */
+void pp_canary_text(struct pp_out *o, const struct pp_trial *t);
+
+#endif
