@@ -6,7 +6,7 @@
  * The ring overwrites its oldest records. When it has, a message that is not there proves
  * nothing: "none seen" is then unknown, while what was seen stays seen.
  */
-#include "node/collect_kernel.h"
+#include "node/kernel_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
-#include "node/ask.h"
-#include "node/kmsg.h"
+#include "node/collect_kernel.h"
 #include "base/banned.h"
 
 enum {
@@ -227,20 +226,29 @@ static void set_all_unknown(struct pp_node *n, const char *why)
 		pp_fact_unknown(&n->facts, n->self, counted[i].id, DEVICE, "%s", why);
 }
 
+/* Have records been lost before anybody read them? */
+static bool is_wrapped(const json_t *data, int64_t first, int64_t *ret_matched)
+{
+	bool overwritten = true;
+
+	*ret_matched = 0;
+	(void)pp_answer_bool(data, "overwritten", &overwritten);
+	(void)pp_answer_i64(data, "matched", ret_matched);
+	return first > 0 || overwritten || *ret_matched > MAX_KEPT;
+}
+
 static void set_facts(struct pp_node *n, const json_t *data)
 {
 	const json_t *records = json_object_get(data, "records");
 	int64_t first, last, matched = 0;
-	bool overwritten = true, whole = false, wrapped;
+	bool whole = false, wrapped;
 	struct findings f = {0};
 
 	if (pp_answer_i64(data, "first", &first) || pp_answer_i64(data, "last", &last) ||
 	    !json_is_array(records))
 		return set_all_unknown(n, "the kernel log is empty");
-	(void)pp_answer_bool(data, "overwritten", &overwritten);
 	(void)pp_answer_bool(data, "whole", &whole);
-	(void)pp_answer_i64(data, "matched", &matched);
-	wrapped = first > 0 || overwritten || matched > MAX_KEPT;
+	wrapped = is_wrapped(data, first, &matched);
 	for (size_t i = 0; i < json_array_size(records) && i < MAX_KEPT; i++)
 		add_record(n, &f, json_string_value(json_array_get(records, i)));
 	pp_fact_int(&n->facts, n->self, PP_F_KMSG_FIRST, first, DEVICE);
@@ -255,12 +263,43 @@ static void set_facts(struct pp_node *n, const json_t *data)
 	set_counted(n, &f);
 }
 
-void pp_kernel_log_collect(struct pp_node *n)
+int pp_kernel_log_ask(struct pp_source *src, struct pp_answer *ret)
 {
 	const struct pp_question q = {.name = "kmsg", .run = run};
+
+	return pp_ask(src, &q, ret);
+}
+
+const char *pp_kernel_log_find(const struct pp_answer *a, bool (*is)(const struct pp_kmsg *m),
+			       bool *ret_whole)
+{
+	const json_t *records = json_object_get(a->data, "records");
+	int64_t first = 0, matched;
+	bool whole = false, wrapped;
+	struct pp_kmsg msg;
+
+	*ret_whole = false;
+	if (!a->answered)
+		return "the kernel log was not read";
+	for (size_t i = 0; i < json_array_size(records) && i < MAX_KEPT; i++) {
+		const char *record = json_string_value(json_array_get(records, i));
+
+		if (record && !pp_kmsg_parse(record, strlen(record), &msg) && is(&msg))
+			return NULL;
+	}
+	(void)pp_answer_bool(a->data, "whole", &whole);
+	if (pp_answer_i64(a->data, "first", &first))
+		return "the kernel log is empty";
+	wrapped = is_wrapped(a->data, first, &matched);
+	*ret_whole = whole && !wrapped && matched <= (int64_t)json_array_size(records);
+	return *ret_whole ? "the kernel log does not say it" : "older messages were overwritten";
+}
+
+void pp_kernel_log_collect(struct pp_node *n)
+{
 	struct pp_answer a;
 
-	if (pp_ask(n->src, &q, &a))
+	if (pp_kernel_log_ask(n->src, &a))
 		return set_all_unknown(n, "out of memory");
 	if (a.answered)
 		set_facts(n, a.data);

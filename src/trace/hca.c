@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bdf.h"
+#include "base/compiler.h"
 #include "base/banned.h"
 
 static const char CLASS[] = "/sys/class/infiniband", UVERBS[] = "/sys/class/infiniband_verbs";
@@ -81,6 +82,42 @@ static void name_uverbs(struct pp_source *s, struct pp_trace_hcas *h)
 	pp_names_done(&names);
 }
 
+/*
+ * mlx5's RDMA driver is itself bound to data-direct functions, and to no other PCI function. Which
+ * hca such a function belongs to is in its vital product data alone: it is told only where there
+ * is one of each.
+ */
+static void name_data_direct(struct pp_source *s, struct pp_trace_hcas *h)
+{
+	static const char *const drivers[] = {"/sys/bus/pci/drivers/mlx5_ib",
+					      "/sys/bus/pci/drivers/mlx5_dd"};
+	struct pp_trace_hca *only = NULL;
+	size_t hcas = 0, functions = 0;
+	char found[PP_BDF_TEXT] = "";
+	struct pp_names names;
+	struct pp_bdf bdf;
+
+	for (size_t i = 0; i < h->n; i++) {
+		if (strcmp(h->item[i].driver, "mlx5_core") != 0)
+			continue;
+		only = &h->item[i];
+		hcas++;
+	}
+	for (size_t i = 0; hcas == 1 && i < PP_ARRAY_LEN(drivers); i++) {
+		if (pp_source_list(s, drivers[i], &names))
+			continue;
+		for (size_t k = 0; k < names.n; k++) {
+			if (pp_bdf_parse_kernel(names.name[k], &bdf))
+				continue;
+			(void)pp_bdf_format(&bdf, found);
+			functions++;
+		}
+		pp_names_done(&names);
+	}
+	if (functions == 1)
+		only->data_direct = pp_arena_str(&h->arena, found);
+}
+
 int pp_trace_hcas_read(struct pp_source *s, struct pp_trace_hcas *ret)
 {
 	struct pp_trace_hcas h = {.arena = PP_ARENA(LIMIT)};
@@ -92,8 +129,10 @@ int pp_trace_hcas_read(struct pp_source *s, struct pp_trace_hcas *ret)
 		for (size_t i = 0; h.item && i < h.n; i++)
 			read_one(s, &h.arena, names.name[i], &h.item[i]);
 		pp_names_done(&names);
-		if (h.item)
+		if (h.item) {
 			name_uverbs(s, &h);
+			name_data_direct(s, &h);
+		}
 	}
 	if (h.arena.failed) {
 		pp_arena_done(&h.arena);

@@ -49,6 +49,7 @@ struct pp_trace_input {
 	const struct pp_trace_software *software;
 	size_t n_software;
 	enum pp_tristate efa_logged; /* "efa: Acquired peer memory using P2P" in the kernel log */
+	const char *why_efa;	     /* it is not PP_YES; NULL not asked */
 	pid_t only; /* rows of this process alone are kept, once all are judged; 0 all */
 };
 

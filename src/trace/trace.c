@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "trace/efa.h"
 #include "base/banned.h"
 
 static int resources(struct pp_source *s, struct pp_trace *t)
@@ -113,6 +114,8 @@ static int ask_kernel(struct pp_source *s, const struct pp_trace_options *o, str
 		r = buffers(s, t);
 	if (!r)
 		pp_peermem_read(s, &t->peermem);
+	if (!r)
+		r = pp_efa_ask(s, &t->hcas, &t->efa_logged, &t->why_efa);
 	return r;
 }
 
@@ -132,6 +135,8 @@ static int look(struct pp_source *s, const struct pp_trace_options *o, struct pp
 
 	if (r)
 		return r;
+	in.efa_logged = t->efa_logged;
+	in.why_efa = t->why_efa;
 	in.hca = t->hcas.item;
 	in.n_hcas = t->hcas.n;
 	r = pp_trace_join(&in, &t->table);

@@ -28,6 +28,8 @@ struct pp_trace {
 	struct pp_processes processes;
 	struct pp_buffers buffers;
 	struct pp_peermem peermem;
+	enum pp_tristate efa_logged;
+	const char *why_efa; /* static; NULL not asked */
 	struct pp_events events;
 	struct pp_trace_table table;
 };

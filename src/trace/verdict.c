@@ -117,9 +117,10 @@ static const char *efa_holds(const struct pp_judging *g, const struct pp_run *ru
 {
 	(void)run;
 	(void)r;
-	return g->in->efa_logged == PP_YES ? NULL
-					   : "the kernel log does not say \"efa: Acquired peer "
-					     "memory using P2P\"";
+	if (g->in->efa_logged == PP_YES)
+		return NULL;
+	return pp_arena_printf(g->t->arena, "\"efa: Acquired peer memory using P2P\": %s",
+			       g->in->why_efa ? g->in->why_efa : "the kernel log was not read");
 }
 
 static const char *host_holds(const struct pp_judging *g, const struct pp_run *run,

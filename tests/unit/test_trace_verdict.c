@@ -597,6 +597,12 @@ static void test_efa(void **state)
 	world_added(w, PP_EVENT_ADDED, 42, "mlx5_0", 7);
 	world_judge(w);
 	is(w, 7, PP_REGISTERED_EFA_P2P, PP_UNPROVEN, true);
+	assert_non_null(strstr(world_row(w, 7)->why, "the kernel log was not read"));
+	w->in.efa_logged = PP_NO;
+	w->in.why_efa = "the kernel log does not say it";
+	world_judge(w);
+	is(w, 7, PP_REGISTERED_EFA_P2P, PP_UNPROVEN, true);
+	assert_non_null(strstr(world_row(w, 7)->why, w->in.why_efa));
 	w->in.efa_logged = PP_YES;
 	world_judge(w);
 	is(w, 7, PP_REGISTERED_EFA_P2P, PP_PROVEN, true);
