@@ -61,7 +61,7 @@ static void take_rank(struct pp_perf_course *c, unsigned int i)
 
 	info->pid = pp_perf_answer(s, "pid");
 	info->device = pp_perf_answer(s, "device");
-	info->mps = pp_perf_answer(s, "mps");
+	info->mps = json_object_get(s->answer, "mps") ? pp_perf_answer(s, "mps") != 0 : -1;
 	info->gpu = pp_perf_answer_text(c, s, "gpu");
 	info->gpu_name = pp_perf_answer_text(c, s, "gpu_name");
 	info->library = pp_perf_answer_text(c, s, "library");

@@ -34,7 +34,7 @@ int64_t pp_perf_answer(const struct pp_perf_seat *s, const char *key)
 	const json_t *v = json_object_get(s->answer, key);
 	int64_t n = json_is_integer(v) ? json_integer_value(v) : 0;
 
-	return n >= -1 && n <= (int64_t)1 << 62 ? n : 0;
+	return n >= 0 && n <= (int64_t)1 << 62 ? n : 0;
 }
 
 const char *pp_perf_answer_text(struct pp_perf_course *c, const struct pp_perf_seat *s,
@@ -153,16 +153,23 @@ static void look_around(struct pp_perf_course *c)
 	(void)snprintf(c->seat[i].why, sizeof(c->seat[i].why), "%s", why);
 }
 
-/* What was lost is the root of what others complain of; else who complained. */
-static int find_bad(const struct pp_perf_course *c, unsigned int *ret)
+/* What was lost is the root of what others complain of; then who complains of no other. */
+static bool is_bad(const struct pp_perf_seat *s, int stage)
 {
-	for (int lost = 1; lost >= 0; lost--)
+	bool remote = json_is_true(json_object_get(s->answer, "remote"));
+
+	return stage == 0 ? s->lost : s->failed && (stage == 2 || !remote);
+}
+
+static bool find_bad(const struct pp_perf_course *c, unsigned int *ret)
+{
+	for (int stage = 0; stage < 3; stage++)
 		for (unsigned int i = 0; i < c->n; i++)
-			if (lost ? c->seat[i].lost : c->seat[i].failed) {
+			if (is_bad(&c->seat[i], stage)) {
 				*ret = i;
-				return 1;
+				return true;
 			}
-	return 0;
+	return false;
 }
 
 static int blame(const struct pp_perf_course *c, unsigned int i, const char *doing,

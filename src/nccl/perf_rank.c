@@ -166,7 +166,8 @@ static int do_open(struct pp_perf_rank *r, const json_t *order, struct pp_json *
 	pp_json_str(out, "gpu_name", r->gpu.name);
 	pp_json_i64(out, "device", r->gpu.ordinal);
 	pp_json_i64(out, "gpu_bytes", (int64_t)r->gpu.cuda->memory);
-	pp_json_i64(out, "mps", r->gpu.mps);
+	if (r->gpu.mps >= 0)
+		pp_json_i64(out, "mps", r->gpu.mps);
 	pp_json_i64(out, "pid", getpid());
 	write_clock_name(out);
 	return 0;
@@ -321,6 +322,7 @@ static int answer(struct pp_perf_rank *r, const json_t *order, struct pp_error *
 	pp_json_bool(&out, "ok", !e);
 	if (e) {
 		pp_json_i64(&out, "error", -e);
+		pp_json_bool(&out, "remote", r->remote);
 		pp_json_str(&out, "text", err->text);
 	}
 	write_log(r, &out);

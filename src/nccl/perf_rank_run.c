@@ -29,6 +29,7 @@ static int broken(struct pp_perf_rank *r)
 static int refuse(struct pp_perf_rank *r, const char *call, int code, struct pp_error *err)
 {
 	(void)pp_nccl_library_fail(&r->library, r->comm, call, code, err);
+	r->remote = code == PP_NCCL_REMOTE_ERROR;
 	return broken(r);
 }
 

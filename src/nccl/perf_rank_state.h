@@ -19,6 +19,7 @@ struct pp_perf_rank {
 	void *comm;
 	int rank, size;
 	bool broken; /* the communicator is of no use any more */
+	bool remote; /* by what NCCL says of a peer: that one knows more */
 	int log;     /* a memory file that NCCL prints into; -1: the user has one, or wants none */
 	off_t logged;
 };
