@@ -11,6 +11,7 @@
 #include "base/parse.h"
 #include "cli/interrupt.h"
 #include "cli/nccl_run.h"
+#include "cli/nccl_run_text.h"
 #include "cli/output.h"
 #include "rdma/users.h"
 #include "base/banned.h"
@@ -154,16 +155,43 @@ static bool was_interrupted(const struct pp_nccl_running *c)
 	return any;
 }
 
-static void show_run(struct pp_out *o, const struct pp_nccl_run *r)
+/* Gate 3 is of the user's own environment: controls alone are not judged, only shown. */
+static int judge(struct pp_nccl_running *c)
 {
-	pp_out_heading(o, pp_nccl_arm_title(r->arm));
-	pp_out_str(o, NULL, "path", pp_nccl_path_name(r->judgement.path));
-	pp_out_str(o, NULL, "GPUDirect RDMA", pp_nccl_claim_name(r->judgement.claim_gdr));
-	for (uint32_t i = 0; i < r->n_nodes; i++)
-		if (r->node[i].died[0])
-			pp_out_para(o, 2, "%s: the command %s.", r->node[i].id, r->node[i].died);
-	if (r->root_error[0])
-		pp_out_para(o, 2, "%s", r->root_error);
+	struct pp_error err = {0};
+	int r;
+
+	if (!c->run[PP_NCCL_ARM_UNCHANGED]) {
+		(void)snprintf(c->not_judged, sizeof(c->not_judged),
+			       "no run of the user's own environment is here; --join puts it and "
+			       "its controls together");
+		return 0;
+	}
+	c->gate = calloc(1, sizeof(*c->gate));
+	if (!c->gate)
+		return pp_complain(c->args, PP_EXIT_INTERNAL, "out of memory");
+	r = pp_gate_library_judge((const struct pp_nccl_run *const *)c->run, c->gate, &err);
+	return r ? pp_complain(c->args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT, "%s",
+			       err.text)
+		 : 0;
+}
+
+static int exit_of(const struct pp_nccl_running *c)
+{
+	const struct pp_gate_library *g = c->gate;
+
+	if (was_interrupted(c))
+		return PP_EXIT_INTERRUPTED;
+	for (unsigned int a = 0; a < PP_NCCL_ARMS; a++)
+		for (uint32_t i = 0; c->run[a] && i < c->run[a]->n_nodes; i++)
+			if (c->run[a]->node[i].status)
+				return PP_EXIT_BAD;
+	if (!g)
+		return PP_EXIT_UNKNOWN;
+	/* Who put the software device below a job asked for a simulation. */
+	if (g->simulated)
+		return g->passed ? PP_EXIT_PASS : PP_EXIT_BAD;
+	return pp_exit_of(c->args, g->verdict);
 }
 
 static int report(struct pp_nccl_running *c)
@@ -174,16 +202,15 @@ static int report(struct pp_nccl_running *c)
 
 	if (code || !first)
 		return code;
+	code = judge(c);
+	if (code)
+		return code;
 	pp_out_document(o, "peerpath.nccl_run/1");
 	if (pp_out_is_json(o))
 		write_document(pp_out_json(o), c);
-	for (unsigned int a = 0; !pp_out_is_json(o) && a < PP_NCCL_ARMS; a++)
-		if (c->run[a])
-			show_run(o, c->run[a]);
+	pp_nccl_run_text(o, (const struct pp_nccl_run *const *)c->run, c->gate, c->not_judged);
 	c->session.answered = true;
-	if (was_interrupted(c))
-		return PP_EXIT_INTERRUPTED;
-	return first->node[0].status ? PP_EXIT_BAD : PP_EXIT_UNKNOWN;
+	return exit_of(c);
 }
 
 static int run_arms(struct pp_nccl_running *c)
@@ -247,6 +274,7 @@ int pp_cmd_nccl_run(const struct pp_args *args)
 	for (unsigned int a = 0; a < PP_NCCL_ARMS; a++)
 		c.run[a] = pp_nccl_run_free(c.run[a]);
 	pp_known_free(c.known);
+	free(c.gate);
 	free(c.argv);
 	return pp_session_close(&c.session, code);
 }

@@ -12,6 +12,7 @@
 #include "cli/nccl_run_party.h"
 #include "cli/place.h"
 #include "cli/session.h"
+#include "judge/control.h"
 #include "judge/known.h"
 #include "nccl/run.h"
 #include "nccl/run_command.h"
@@ -30,7 +31,9 @@ struct pp_nccl_running {
 	struct pp_known_set *known;	       /* owned; NULL until a cause is looked for */
 	struct pp_nccl_ranks ranks;	       /* where a launcher started several of us */
 	sigset_t mask;			       /* that we were started with */
-	const char *busy;		       /* others have the GPU or the hca; NULL none seen */
+	struct pp_gate_library *gate;	       /* owned; NULL: @not_judged says why */
+	char not_judged[160];
+	const char *busy; /* others have the GPU or the hca; NULL none seen */
 };
 
 /* cmd_nccl_run.c */

@@ -12,7 +12,7 @@
 const char *pp_control_state_name(enum pp_control_state s)
 {
 	static const char *const names[] = {
-		[PP_CONTROL_NOT_RUN] = "not run",    [PP_CONTROL_AS_EXPECTED] = "as expected",
+		[PP_CONTROL_NOT_RUN] = "not run",    [PP_CONTROL_AS_EXPECTED] = "expected",
 		[PP_CONTROL_OTHER] = "other",	     [PP_CONTROL_UNKNOWN] = "unknown",
 		[PP_CONTROL_NOT_APPLICABLE] = "n/a",
 	};

@@ -16,7 +16,7 @@
 #ifndef PP_JUDGE_CONTROL_H
 #define PP_JUDGE_CONTROL_H
 
-#include "base/out.h"
+#include "base/json.h"
 #include "nccl/run.h"
 
 enum { PP_CONTROL_CHECKS = 12, PP_CONTROL_FINDINGS = 64 };
@@ -28,7 +28,7 @@ enum pp_control_state {
 	PP_CONTROL_UNKNOWN,
 	PP_CONTROL_NOT_APPLICABLE, /* what it takes away is not what the run used */
 };
-/* "not run", "as expected", "other", "unknown", "n/a" */
+/* "not run", "expected", "other", "unknown", "n/a" */
 const char *pp_control_state_name(enum pp_control_state s);
 
 struct pp_control_check {
@@ -100,5 +100,17 @@ struct pp_gate_library {
  */
 int pp_gate_library_judge(const struct pp_nccl_run *const run[PP_NCCL_ARMS],
 			  struct pp_gate_library *ret, struct pp_error *err);
+
+/* {"verdict", "claim", "mechanism_claim", ..., "controls": [...], "findings": [...], "gain"} */
+void pp_gate_library_write(struct pp_json *j, const char *key, const struct pp_gate_library *g);
+/* "pass", "simulation: passed", ...: the word that a person reads. */
+const char *pp_gate_library_word(const struct pp_gate_library *g);
+/* Of one run: regions of GPU memory, by kernel or observer, whoever saw more; what the hcas sent
+ * and CPU seconds for each GB of it. NaN, or false: not known. */
+bool pp_control_gpu_regions(const struct pp_nccl_run *r, uint64_t *ret);
+double pp_control_sent_gb(const struct pp_nccl_run *r);
+double pp_control_cpu_per_gb(const struct pp_nccl_run *r);
+/* "dmabuf", ... as pp_gate_library has it; static. */
+const char *pp_control_mechanism(const struct pp_nccl_run *r);
 
 #endif

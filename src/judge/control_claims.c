@@ -42,7 +42,8 @@ static const char *way_of(const struct pp_sum_registered *s)
 
 static bool is_one(const char *way)
 {
-	return way && strcmp(way, "mixed") != 0 && strcmp(way, "undetermined") != 0;
+	return way && strcmp(way, "mixed") != 0 && strcmp(way, "undetermined") != 0 &&
+	       strcmp(way, "n/a") != 0;
 }
 
 /* By its address the observer cannot tell EFA's peer-to-peer from peermem. */
@@ -52,30 +53,49 @@ static bool agree(const char *kernel, const char *library)
 	       (!strcmp(kernel, "efa-p2p") && !strcmp(library, "peermem"));
 }
 
+/* Of a run whose witnesses saw these ways. */
+static const char *mechanism_of(const struct pp_nccl_run *r, const char *kernel,
+				const char *library)
+{
+	enum pp_nccl_path path = r->judgement.path;
+
+	if (is_one(kernel))
+		return kernel;
+	if (library || kernel)
+		return library ? library : kernel;
+	return path == PP_NCCL_PATH_STAGED || path == PP_NCCL_PATH_SOCKET ||
+			       path == PP_NCCL_PATH_NVLINK
+		       ? "n/a"
+		       : "undetermined";
+}
+
+const char *pp_control_mechanism(const struct pp_nccl_run *r)
+{
+	struct pp_sum sum;
+
+	pp_sum_run(r, &sum);
+	return mechanism_of(r, way_of(&sum.kernel), way_of(&sum.library));
+}
+
 static void find_ways(struct stand *s)
 {
 	const struct pp_nccl_judgement *j = &s->whole->judgement;
-	const char *log = j->claim_mechanism == PP_NCCL_PROVEN
-				  ? pp_nccl_mechanism_name(j->mechanism)
-				  : NULL,
-		   *way;
+	const char *log =
+		j->claim_mechanism == PP_NCCL_PROVEN ? pp_nccl_mechanism_name(j->mechanism) : NULL;
 
 	s->kernel = way_of(&s->sum->kernel);
 	s->library = way_of(&s->sum->library);
-	way = is_one(s->kernel) ? s->kernel : s->library ? s->library : s->kernel;
-	s->g->mechanism = way ? way
-			  : j->path == PP_NCCL_PATH_STAGED || j->path == PP_NCCL_PATH_SOCKET ||
-					  j->path == PP_NCCL_PATH_NVLINK
-				  ? "n/a"
-				  : "undetermined";
+	s->g->mechanism = mechanism_of(s->whole, s->kernel, s->library);
 	if (is_one(s->kernel) && is_one(s->library) && !agree(s->kernel, s->library))
 		(void)snprintf(s->against, sizeof(s->against),
 			       "the kernel saw GPU memory registered by %s, the observer by %s: "
 			       "one of the two is wrong",
 			       s->kernel, s->library);
-	else if (is_one(way) && log && !agree(way, log))
+	else if (is_one(s->g->mechanism) && (s->kernel || s->library) && log &&
+		 !agree(s->g->mechanism, log))
 		(void)snprintf(s->against, sizeof(s->against),
-			       "the logs say %s, GPU memory was registered by %s", log, way);
+			       "the logs say %s, GPU memory was registered by %s", log,
+			       s->g->mechanism);
 }
 
 static void ends_doubt(struct stand *s)

@@ -3,6 +3,7 @@
  * What the nodes of a run add up to. A sum is known when every node's part is, and none is missing:
  * what was seen counts in any case, what was not seen only then.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #include "base/banned.h"
 
 static const double GB = 1e9;
+/* Sent less, nothing is said for each byte of it: what else the machine does would be divided. */
+static const double LEAST = 64 << 20;
 
 static uint64_t add(uint64_t a, uint64_t b)
 {
@@ -128,15 +131,41 @@ void pp_sum_run(const struct pp_nccl_run *r, struct pp_sum *ret)
 
 bool pp_sum_cpu_per_gb(const struct pp_sum *s, double *ret)
 {
-	if (!s->cpu_known || !s->bytes_known || !(s->sent > 0))
+	if (!s->cpu_known || !s->bytes_known || s->sent < LEAST)
 		return false;
 	*ret = s->cpu / (s->sent / GB);
 	return true;
 }
 
+bool pp_control_gpu_regions(const struct pp_nccl_run *r, uint64_t *ret)
+{
+	struct pp_sum s;
+
+	pp_sum_run(r, &s);
+	*ret = s.kernel.gpu > s.library.gpu ? s.kernel.gpu : s.library.gpu;
+	return *ret || s.kernel.known || s.library.known;
+}
+
+double pp_control_sent_gb(const struct pp_nccl_run *r)
+{
+	struct pp_sum s;
+
+	pp_sum_run(r, &s);
+	return s.bytes_known ? s.sent / GB : NAN;
+}
+
+double pp_control_cpu_per_gb(const struct pp_nccl_run *r)
+{
+	struct pp_sum s;
+	double each;
+
+	pp_sum_run(r, &s);
+	return pp_sum_cpu_per_gb(&s, &each) ? each : NAN;
+}
+
 bool pp_sum_memory_per_byte(const struct pp_sum *s, double *ret)
 {
-	if (!s->memory_known || !s->bytes_known || !(s->sent > 0))
+	if (!s->memory_known || !s->bytes_known || s->sent < LEAST)
 		return false;
 	*ret = s->memory / s->sent;
 	return true;
