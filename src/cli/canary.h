@@ -52,6 +52,9 @@ int pp_canary_kmsg_open(void);
 /* The first Xid since, as the kernel wrote it; "" none. Closes. */
 void pp_canary_kmsg_end(int fd, char *ret, size_t size);
 
+/* canary_evidence.c: --evidence into the trial's path. 0 or an exit code after one line. */
+int pp_canary_evidence(struct pp_canarying *c);
+
 /* canary_text.c */
 void pp_canary_text(struct pp_out *o, const struct pp_trial *t);
 

@@ -162,7 +162,9 @@ static int examine(struct pp_canarying *c)
 		code = pp_complain(c->args, PP_EXIT_INTERNAL, "out of memory");
 	if (!code && pp_place_make(PP_PLACE_LOGS, &c->place, &err))
 		code = pp_complain(c->args, PP_EXIT_INTERNAL, "%s", err.text);
-	c->trial.simulated = !code && c->trial.node[0].simulated;
+	if (!code)
+		c->trial.simulated = c->trial.node[0].simulated;
+	code = code ? code : pp_canary_evidence(c);
 	code = code ? code : runs(c);
 	if (!code) {
 		emit(c, c->session.out);

@@ -141,6 +141,8 @@ static const struct pp_option trace_options[] = {
 static const struct pp_option canary_options[] = {
 	{"file", 'f', "FILE", "what is measured, and by how much it may move; needed", NULL},
 	{"repeats", 0, "N", "runs, whatever the file says", NULL},
+	{"evidence", 0, "FILE", "the job's path: a document of nccl run --controls, in this state",
+	 NULL},
 	{"output", 'o', "PATH", "write a bundle, with this node beside the result", NULL},
 	{"force", 0, NULL, "replace an existing bundle", NULL},
 	{NULL},

@@ -146,6 +146,18 @@ def main():
         run("bundle", "verify", "b.tar.zst", cwd=top, code=0)
         run("compare", "b.tar.zst", "b.tar.zst", cwd=top, code=2)
 
+        # What `nccl run` found of the job's path goes in; of another node's job it does not.
+        job = run("nccl", "run", "-q", "-j", "--", "true", cwd=top, code=2).stdout
+        (top / "job.json").write_text(job)
+        done, _ = measure(top, "x", 1, "--repeats", "1", "--evidence", "job.json")
+        path = json.loads(done.stdout)["path"]
+        check(f"path: {path}", path["path"] == "undetermined" and path["claim_gdr"] == "unproven" and path["why"])
+        host = json.loads(job)["runs"][0]["nodes"][0]["host"]
+        (top / "other.json").write_text(job.replace(f'"{host}"', '"elsewhere"'))
+        done, _ = measure(top, "x", 1, "--evidence", "other.json", code=65)
+        check(done.stderr, "says nothing of this node" in done.stderr)
+        done, _ = measure(top, "x", 1, "--evidence", "c.ini", code=65)
+
         # What is void, and why.
         for command, why in (("echo tokens/s: 5; echo '{\"step\": 1}'; exit 3", "status 3"),
                              ("kill -9 $$", "killed by signal 9 (KILL)"),
