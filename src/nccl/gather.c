@@ -241,6 +241,17 @@ static void add_parameters(struct pp_nccl_said *s)
 		s->job->bench.iterations = iterations * together;
 }
 
+/* "all_reduce_perf" */
+static void name_collective(struct pp_nccl_span word, struct pp_nccl_bench *b)
+{
+	static const char tail[] = "_perf";
+	size_t n = sizeof(tail) - 1, len = word.len;
+
+	if (len > n && !memcmp(word.at + len - n, tail, n))
+		len -= n;
+	(void)snprintf(b->collective, sizeof(b->collective), "%.*s", (int)len, word.at);
+}
+
 static void add_row(struct pp_nccl_said *s)
 {
 	const struct pp_nccl_field *f = s->event->field;
@@ -309,6 +320,10 @@ void pp_nccl_gather_bench(struct pp_nccl_said *s)
 	case PP_NCCL_TEST_ROW:
 		if (b->heads)
 			add_row(s);
+		break;
+	case PP_NCCL_TEST_COLLECTIVE:
+		/* it stands above the table's head, and is no part of it */
+		name_collective(f[0].text, b);
 		break;
 	case PP_NCCL_TEST_BOUNDS:
 		if (!f[0].value && pp_nccl_span_is(f[1].text, "OK")) {

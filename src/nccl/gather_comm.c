@@ -217,12 +217,22 @@ static uint32_t speaker(const struct pp_nccl_said *s)
 }
 
 /* "2 coll channels, ...": how many rings and trees there are. */
+/* "2 coll channels, 2 collnet channels, 16 nvls channels, ...": 0 where the switch does not add. */
+static bool has_nvls(struct pp_nccl_span text)
+{
+	const char *at = pp_nccl_span_find(text, " nvls channels");
+
+	return at && at > text.at + 1 && at[-1] >= '0' && at[-1] <= '9' &&
+	       !(at[-1] == '0' && at[-2] == ' ');
+}
+
 void pp_nccl_gather_width(struct pp_nccl_said *s)
 {
 	uint64_t n = s->event->field[0].value;
 	uint32_t i = speaker(s);
 	struct pp_nccl_member *m = i == PP_NCCL_NONE ? NULL : member_at(s->job, i);
 
+	s->job->nvls |= has_nvls(s->line->message);
 	if (!n || n > PP_NCCL_MAX_CHANNELS)
 		return;
 	if (m && !m->complete)

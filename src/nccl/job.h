@@ -177,6 +177,7 @@ struct pp_nccl_bench { /* tables of nccl-tests */
 	uint32_t heads, rows, rows_unchecked, rows_wrong;
 	uint64_t largest_right; /* bytes of the largest row that was checked and right */
 	struct pp_nccl_place row, bounds, wrong;
+	char collective[32]; /* the last test's; "" not said */
 	/* of rows that are not wrong, out of place; 0 none */
 	uint64_t largest, smallest;
 	double largest_busbw_gbps, smallest_us; /* of the last such row */
@@ -218,6 +219,7 @@ struct pp_nccl_job {
 	uint32_t last_name, last_process; /* that were asked for: no search for them again */
 	uint32_t last_end; /* index + 1 of the end whose line was read last, at last_end_at */
 	struct pp_nccl_place last_end_at;
+	bool nvls;    /* some communicator has channels that the NVLink switch adds up */
 	bool partial; /* the line at hand may lack its end */
 };
 

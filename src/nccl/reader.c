@@ -150,8 +150,8 @@ static bool is_row(const char *at, const char *end)
 static bool is_head(const char *at, const char *end)
 {
 	enum { SHORTEST = 9 };
-	static const bool third[256] = {
-		[' '] = true, ['n'] = true, ['R'] = true, ['O'] = true, ['U'] = true, ['s'] = true};
+	static const bool third[256] = {[' '] = true, ['n'] = true, ['R'] = true, ['O'] = true,
+					['U'] = true, ['s'] = true, ['C'] = true};
 
 	return end - at > SHORTEST && at[1] == ' ' && third[(unsigned char)at[2]] &&
 	       !memchr(at, '\n', SHORTEST);

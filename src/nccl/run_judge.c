@@ -58,7 +58,10 @@ static void take_speed(const struct pp_nccl_bench *b, struct pp_nccl_run *r)
 	s->payload_bytes = b->payload_bytes;
 	s->wrong = b->rows_wrong;
 	s->unchecked = b->rows_unchecked;
-	/* nccl-tests' programs are called by what they do */
+	(void)snprintf(s->collective, sizeof(s->collective), "%s", b->collective);
+	if (*s->collective)
+		return;
+	/* older ones do not say it; nccl-tests' programs are called by what they do */
 	while (from && from > r->command &&
 	       (from[-1] == '_' || (from[-1] >= 'a' && from[-1] <= 'z')))
 		from--;
@@ -87,6 +90,8 @@ int pp_nccl_run_judge(struct pp_nccl_feed *f, struct pp_nccl_run *r, char *ret_r
 	if (e)
 		return e;
 	name_networks(&f->job, &group, r);
+	if (f->job.nvls)
+		name_once(r->in_network, sizeof(r->in_network), "NVLS");
 	take_speed(&f->job.bench, r);
 	take_root(&f->job, r->judgement.root, ret_root, size);
 	r->simulated = r->simulated || r->judgement.simulated;

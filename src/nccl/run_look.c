@@ -85,21 +85,21 @@ static void take(struct pp_nccl_looker *l, const struct pp_trace_table *t,
 		 struct pp_nccl_run_node *n)
 {
 	struct pp_nccl_run_registered k = {0};
-	uint64_t known = 0;
+	uint64_t unknown = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
 		const struct pp_region *r = &t->region[i];
 
 		if (r->known)
 			k.made[r->registration]++;
-		/* Of what kind such memory is, nobody saw: it may be a GPU's. */
-		k.gpu_unknown += !r->known;
-		known += r->known;
+		k.gpu_unknown += !r->known && r->gpu_memory;
+		unknown += !r->known;
 		l->simulated |= r->simulated;
 	}
 	if (l->asked && t->n < l->most)
 		return;
-	if (!known)
+	/* What was not seen is known only where all that is there was. */
+	if (unknown || !t->n)
 		say_why(t, &k);
 	l->most = t->n;
 	n->kernel = k;

@@ -304,6 +304,7 @@ static const struct sample {
 	 0,
 	 ANY,
 	 {{1, 22809}, {2, 22807}}},
+	{"# Collective test starting: all_reduce_perf", PP_NCCL_TEST_COLLECTIVE, 0, ANY},
 	{"#  Rank  3 Group  0 Pid    945 on      node0 device  2 [0000:60:00] NVIDIA H200",
 	 PP_NCCL_TEST_RANK,
 	 0,
