@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/nccl_options.h"
@@ -96,12 +97,31 @@ static int open_output(const struct pp_args *args, struct pp_session *s)
 	return s->out ? 0 : pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
 }
 
+/* False: the nearest of them is in *ret_near. */
+static bool is_operation(const char *word, const char **ret_near)
+{
+	static const char *const all[] = {"judge", "run", "perf"};
+	struct pp_near near = PP_NEAR(word);
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(all); i++) {
+		if (!strcmp(all[i], word))
+			return true;
+		pp_near_offer(&near, all[i]);
+	}
+	*ret_near = near.best ? near.best : all[0];
+	return false;
+}
+
 int pp_cmd_nccl(const struct pp_args *args)
 {
+	const char *near;
 	struct pp_nccl_feed f;
 	struct pp_session s;
 	int code;
 
+	if (!is_operation(pp_args_operand(args, 0), &near))
+		return pp_complain(args, PP_EXIT_USAGE, "no '%s' here; did you mean '%s'?",
+				   pp_args_operand(args, 0), near);
 	code = pp_nccl_options_check(args);
 	if (code)
 		return code;

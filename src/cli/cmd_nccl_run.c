@@ -10,6 +10,7 @@
 
 #include "base/parse.h"
 #include "cli/interrupt.h"
+#include "cli/nccl_options.h"
 #include "cli/nccl_run.h"
 #include "cli/nccl_run_text.h"
 #include "cli/output.h"
@@ -46,10 +47,15 @@ static int read_arms(struct pp_nccl_running *c)
 static int read_command(struct pp_nccl_running *c)
 {
 	size_t n = pp_args_operands(c->args);
+	const char *foreign;
 
 	if (n < 2)
+		return pp_nccl_running_default(c);
+	foreign = pp_nccl_options_foreign(c->args);
+	if (foreign)
 		return pp_complain(c->args, PP_EXIT_USAGE,
-				   "which command? nccl run -- CMD [ARG]...");
+				   "--%s is of peerpath's own collectives, and CMD is given",
+				   foreign);
 	c->argv = calloc(n, sizeof(*c->argv));
 	if (!c->argv)
 		return pp_complain(c->args, PP_EXIT_INTERNAL, "out of memory");
@@ -241,10 +247,11 @@ static int watch(struct pp_nccl_running *c)
 {
 	int code = read_arms(c), reported;
 
-	code = code ? code : read_command(c);
 	code = code ? code : read_timeout(c);
 	code = code ? code : pp_nccl_ranks_read(c);
+	code = code ? code : read_command(c);
 	code = code ? code : open_node(c);
+	code = code ? code : pp_nccl_running_ready(c);
 	if (!code) {
 		pp_nccl_running_observer(c);
 		code = run_arms(c);
@@ -266,7 +273,7 @@ static int join(struct pp_nccl_running *c)
 
 int pp_cmd_nccl_run(const struct pp_args *args)
 {
-	struct pp_nccl_running c = {.args = args};
+	struct pp_nccl_running c = {.args = args, .words = PP_ARENA(1 << 20)};
 	int code;
 
 	(void)sigprocmask(SIG_SETMASK, NULL, &c.mask);
@@ -276,5 +283,6 @@ int pp_cmd_nccl_run(const struct pp_args *args)
 	pp_known_free(c.known);
 	free(c.gate);
 	free(c.argv);
+	pp_arena_done(&c.words);
 	return pp_session_close(&c.session, code);
 }

@@ -73,41 +73,68 @@ static const struct {
 	{"quiet", {"run"}},
 	{"token-file", {"run", "perf"}},
 	{"fail-on", {"run"}},
-	{"gpus", {"perf"}},
-	{"ranks", {"perf"}},
-	{"one-gpu", {"perf"}},
-	{"apart", {"perf"}},
-	{"gpu", {"perf"}},
-	{"library", {"perf"}},
-	{"sizes", {"perf"}},
-	{"minbytes", {"perf"}},
-	{"maxbytes", {"perf"}},
-	{"stepbytes", {"perf"}},
-	{"stepfactor", {"perf"}},
-	{"iters", {"perf"}},
-	{"agg-iters", {"perf"}},
-	{"warmup-iters", {"perf"}},
-	{"check", {"perf"}},
-	{"op", {"perf"}},
-	{"datatype", {"perf"}},
-	{"nthreads", {"perf"}},
+	{"gpus", {"perf", "run"}},
+	{"ranks", {"perf", "run"}},
+	{"one-gpu", {"perf", "run"}},
+	{"apart", {"perf", "run"}},
+	{"gpu", {"perf", "run"}},
+	{"library", {"perf", "run"}},
+	{"sizes", {"perf", "run"}},
+	{"minbytes", {"perf", "run"}},
+	{"maxbytes", {"perf", "run"}},
+	{"stepbytes", {"perf", "run"}},
+	{"stepfactor", {"perf", "run"}},
+	{"iters", {"perf", "run"}},
+	{"agg-iters", {"perf", "run"}},
+	{"warmup-iters", {"perf", "run"}},
+	{"check", {"perf", "run"}},
+	{"op", {"perf", "run"}},
+	{"datatype", {"perf", "run"}},
+	{"nthreads", {"perf", "run"}},
 	{"deadline", {"perf"}},
-	{"memory", {"perf"}},
+	{"memory", {"perf", "run"}},
 	{"output-file", {"perf"}},
 };
+
+bool pp_nccl_options_of(const char *option, const char *operation)
+{
+	for (size_t i = 0; i < PP_ARRAY_LEN(heeded); i++) {
+		if (strcmp(heeded[i].option, option) != 0)
+			continue;
+		for (size_t k = 0; k < PP_ARRAY_LEN(heeded[i].of) && heeded[i].of[k]; k++)
+			if (!strcmp(heeded[i].of[k], operation))
+				return true;
+		return false;
+	}
+	return true; /* of every one */
+}
+
+bool pp_nccl_options_own(const char *option)
+{
+	static const char *const own[] = {"timeout", "output", "force"};
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(own); i++)
+		if (!strcmp(own[i], option))
+			return true;
+	return false;
+}
+
+const char *pp_nccl_options_foreign(const struct pp_args *args)
+{
+	for (size_t i = 0; i < PP_ARRAY_LEN(heeded); i++)
+		if (!strcmp(heeded[i].of[0], "perf") && pp_args_has(args, heeded[i].option))
+			return heeded[i].option;
+	return NULL;
+}
 
 int pp_nccl_options_check(const struct pp_args *args)
 {
 	const char *operation = pp_args_operand(args, 0);
 
-	for (size_t i = 0; i < PP_ARRAY_LEN(heeded); i++) {
-		bool ok = false;
-
-		for (size_t k = 0; k < PP_ARRAY_LEN(heeded[i].of) && heeded[i].of[k]; k++)
-			ok = ok || !strcmp(heeded[i].of[k], operation);
-		if (!ok && pp_args_has(args, heeded[i].option))
+	for (size_t i = 0; i < PP_ARRAY_LEN(heeded); i++)
+		if (!pp_nccl_options_of(heeded[i].option, operation) &&
+		    pp_args_has(args, heeded[i].option))
 			return pp_complain(args, PP_EXIT_USAGE, "'%s' takes no --%s", operation,
 					   heeded[i].option);
-	}
 	return 0;
 }

@@ -25,6 +25,8 @@ struct pp_nccl_running {
 	unsigned int n_arms;
 	struct pp_nccl_run *run[PP_NCCL_ARMS]; /* owned, by arm; NULL: not run */
 	char **argv;			       /* CMD; NULL-terminated, owned */
+	bool own;			       /* CMD is this program's nccl perf */
+	struct pp_arena words;		       /* of its */
 	pp_ns timeout;			       /* 0 none */
 	char observer[PATH_MAX];	       /* the auditor; "" none */
 	const char *blind;		       /* why it sees nothing of CMD; NULL */
@@ -38,6 +40,13 @@ struct pp_nccl_running {
 
 /* cmd_nccl_run.c */
 int pp_cmd_nccl_run(const struct pp_args *args);
+
+/* nccl_run_default.c: the command where none is given. 0 or an exit code after one line. */
+int pp_nccl_running_default(struct pp_nccl_running *c);
+/* Of that command: is there a GPU, and an NCCL? */
+int pp_nccl_running_ready(struct pp_nccl_running *c);
+/* Its ranks meet at another port than ours. -ENOMEM. */
+int pp_nccl_running_meet(struct pp_nccl_running *c, struct pp_nccl_environment *e);
 
 /* nccl_run_observer.c: finds the auditor, and whether CMD can be seen by it. */
 void pp_nccl_running_observer(struct pp_nccl_running *c);

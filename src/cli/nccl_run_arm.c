@@ -62,6 +62,25 @@ static void name_node(struct pp_nccl_run_node *n)
 	(void)snprintf(n->id, sizeof(n->id), "%.*s", (int)strcspn(n->host, "."), n->host);
 }
 
+/* The hca that is the first GPU's rail, and its first port that is ACTIVE. */
+static void name_rail(const struct pp_nccl_running *c, struct pp_nccl_run_node *n)
+{
+	const struct pp_object *pair = NULL, *port = NULL;
+	struct pp_node *node = c->session.node;
+
+	while (node && (pair = pp_object_next(&node->facts, PP_PAIR, pair)))
+		if (pair->peer && pp_fact_is(pair, PP_F_PAIR_RAIL))
+			break;
+	if (!pair)
+		return;
+	(void)snprintf(n->expected_hca, sizeof(n->expected_hca), "%s",
+		       pp_fact_str_or(pair->peer, PP_F_HCA_NAME, ""));
+	while (!n->expected_port && (port = pp_object_next(&node->facts, PP_PORT, port)))
+		if (port->parent == pair->peer &&
+		    !strcmp(pp_fact_str_or(port, PP_F_PORT_STATE, ""), "ACTIVE"))
+			n->expected_port = (unsigned int)pp_fact_int_or(port, PP_F_PORT_NUMBER, 0);
+}
+
 static int watch(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r,
 		 const struct pp_nccl_environment *e)
 {
@@ -235,6 +254,7 @@ int pp_nccl_running_arm(struct pp_nccl_running *c, enum pp_nccl_arm arm)
 	if (!code) {
 		write_command(c->argv, r->command, sizeof(r->command));
 		name_node(&r->node[0]);
+		name_rail(c, &r->node[0]);
 		code = pp_nccl_running_environment(c, place.path, r, &e, &arena);
 	}
 	if (!code)

@@ -131,6 +131,7 @@ int pp_nccl_running_environment(struct pp_nccl_running *c, const char *dir, stru
 	bad = bad ? bad : add_logging(&m);
 	bad = bad ? bad : add_observer(&m);
 	bad = bad ? bad : add_arm(&m);
+	bad = bad ? bad : pp_nccl_running_meet(c, e);
 	if (bad)
 		return pp_complain(c->args, PP_EXIT_INTERNAL, "out of memory");
 	say(c, r);

@@ -374,6 +374,72 @@ def part_logs():
     need("2.18.1" in arm["nccl_version"] and "2.27.7" in arm["nccl_version"], f"{arm['nccl_version']}")
 
 
+def part_soft():
+    """Below `peerpath soft`: the observer and the device's registry count the same regions, and all is marked."""
+    if subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode:
+        print("user and network namespaces are not permitted here")
+        sys.exit(77)
+    mesh = sys.argv[4]
+    done = subprocess.run(["unshare", "-rn", "sh", "-c", f"ip link set lo up; exec {PEERPATH} soft -- {PEERPATH} nccl run -q --json -- {mesh} -n 3 -c 20000"],
+                          capture_output=True, timeout=LIMIT, env=environment(), check=False)
+    arm = json.loads(done.stdout)["runs"][0]
+    node = arm["nodes"][0]
+    # docs of the test program: each member registers what it sends from and receives into
+    need(node["library"]["registered"]["host"]["regions"] == 6, f"observer: {node['library']}")
+    need(node["kernel"]["registered"]["host"]["regions"] == 6, f"registry: {node['kernel']}")
+    need(node["observed"]["queue_pairs"] >= 6 and node["observed"]["hcas"], f"{node['observed']}")
+    need(arm["simulated"] is True and node["simulated"] is True, "not marked as simulated")
+    need(node["cpu_seconds"] > 0.1, f"processor time: {node['cpu_seconds']}")
+
+
+def part_controls():
+    """tests/fake's NCCL on the software device: what it registers, and by which way, is counted by the observer in its
+    processes and by the device's registry; what each control must take away is DESIGN's."""
+    if subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode:
+        print("user and network namespaces are not permitted here")
+        sys.exit(77)
+    fakes = ":".join(sys.argv[4:])
+    words = "--controls -q --json --ranks 2 --one-gpu -b 8 -e 4M -f 64 -n 3"
+    done = subprocess.run(["unshare", "-rn", "sh", "-c", f"ip link set lo up; exec {PEERPATH} soft -- {PEERPATH} nccl run {words}"],
+                          capture_output=True, timeout=150, env=environment(NCCL_NET="IB", LD_LIBRARY_PATH=fakes), check=False)
+    try:
+        document = json.loads(done.stdout)
+    except ValueError:
+        return need(False, f"no document: {done.returncode} {done.stdout[-200:]} {done.stderr[-400:]}")
+    print(done.stderr.decode()[-200:])
+    arms = {r["arm"]: r for r in document["runs"]}
+    need(list(arms) == ["unchanged", "A", "B", "C"], f"arms: {list(arms)}")
+    # of a rank with two channels NCCL 2.28 registers ten times GPU memory: six receive, four send
+    for arm, path, dmabuf in (("unchanged", "gdr", 20), ("A", "host-staged", 0), ("B", "host-staged", 0), ("C", "mixed", 12)):
+        run_, node = arms[arm], arms[arm]["nodes"][0]
+        need(run_["judgement"]["path"] == path, f"{arm}: {run_['judgement']['path']}")
+        for witness in ("library", "kernel"):
+            need(node[witness]["registered"]["dmabuf"]["regions"] == dmabuf, f"{arm} by {witness}: {node[witness]}")
+        need(run_["networks"] == "IB" and run_["simulated"] is True and node["ranks"] == 2, f"{arm}: {run_['networks']} {node['ranks']}")
+        need(run_["speed"]["collective"] == "all_reduce" and run_["speed"]["small_bytes"] == 8, f"{arm}: {run_['speed']}")
+        need(run_["nccl_version"].startswith("2.28.9") and run_["nccl_library"].startswith(fakes.split(":")[1]), f"{arm}: {run_['nccl_library']}")
+        need(node["observed"]["exporter"] is None or dmabuf, f"{arm}: {node['observed']['exporter']}")
+    return None
+
+
+def part_default():
+    """Without a command: one line where there is no GPU; the options of peerpath's own collectives belong to it alone."""
+    status, out, err = run("--gpus", "2", env=environment(LD_LIBRARY_PATH="", PATH=os.environ["PATH"]))
+    if not os.path.exists("/dev/nvidiactl"):
+        need(status == 2 and err.count(b"\n") == 1 and not out, f"no GPU: {status} {out} {err}")
+    status, out, err = run()
+    need(status == 64 and b"--gpus" in err, f"nothing at all: {status} {err}")
+    status, out, err = run("--gpus", "2", "--", "true")
+    need(status == 64, f"options of ours with another command: {status} {err}")
+    # wrong results are the command's to say, and make the job bad
+    fakes = ":".join(sys.argv[4:])
+    for kind, code in (("wrong@1:2", 1), ("die@1:2", 1)):
+        status, err, arm, node = observed("-q", "--ranks", "2", "--one-gpu", "-b", "1M", "-e", "1M", "-n", "2", "--timeout", "40s",
+                                          env=environment(LD_LIBRARY_PATH=fakes, PP_FAKE_NCCL=kind))
+        need(status == code and node["wait_status"], f"{kind}: {status} {node.get('died')} {err[-200:]}")
+        need("wrong" not in kind or arm["speed"]["rows_wrong"] == 1, f"{kind}: {arm['speed']}")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
