@@ -122,6 +122,20 @@ static void test_inline(void **state)
 	assert_int_equal(config.devices[1].vendor_id, 0x2c9);
 }
 
+static void test_same_host_gpu(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("same-host-gpu=staged;name=a,address=::1;name=b,address=127.0.0.1,"
+			       "same-host-gpu=direct"),
+			 0);
+	assert_true(config.devices[0].gpu_staged);
+	assert_false(config.devices[1].gpu_staged);
+	assert_int_equal(parse("same-host-gpu=no"), -EINVAL);
+	assert_int_equal(parse("same-host-gpu="), -EINVAL);
+	assert_int_equal(parse("rate=0"), -EINVAL);
+	assert_int_equal(parse("rate=1601"), -EINVAL);
+}
+
 static void test_file(void **state)
 {
 	static const char text[] =
@@ -197,6 +211,7 @@ int main(void)
 		cmocka_unit_test_setup(test_all_changes_default, set_up),
 		cmocka_unit_test_setup(test_inline, set_up),
 		cmocka_unit_test_setup(test_file, set_up),
+		cmocka_unit_test_setup(test_same_host_gpu, set_up),
 		cmocka_unit_test_setup(test_refused, set_up),
 		cmocka_unit_test_setup(test_no_addresses, set_up),
 	};
