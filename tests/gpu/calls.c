@@ -31,6 +31,7 @@ static const char other_ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n
 #define CALL(name, ...) ((int (*)(__VA_ARGS__))gpu_call(name))
 
 struct stage {
+	struct end *end;
 	void *stream, *kernel, *pinned, *pageable, *locked;
 	uint64_t spare, scratch;
 };
@@ -121,21 +122,23 @@ static void c_launch(struct stage *s)
 			 "cuLaunchKernel");
 }
 
+/* The other process takes back what this one has mapped of it. */
+static void c_peer_dereg(struct stage *s)
+{
+	end_meet(s->end);
+	end_meet(s->end);
+}
+
 static const struct {
 	const char *name;
 	void (*call)(struct stage *s);
 } calls[] = {
-	{"cuMemFree", c_free},
-	{"cuMemFreeHost", c_free_host},
-	{"cuModuleLoadData", c_module},
-	{"cuMemHostRegister", c_register},
-	{"cuMemAlloc", c_alloc},
-	{"cuMemHostAlloc", c_host_alloc},
-	{"cuMemAllocAsync", c_alloc_async},
-	{"cuMemsetD8", c_memset},
-	{"cuStreamSynchronize", c_stream},
-	{"cuCtxSynchronize", c_context},
-	{"cuMemcpyDtoH-pageable", c_pageable},
+	{"peer-dereg", c_peer_dereg},	   {"cuMemFree", c_free},
+	{"cuMemFreeHost", c_free_host},	   {"cuModuleLoadData", c_module},
+	{"cuMemHostRegister", c_register}, {"cuMemAlloc", c_alloc},
+	{"cuMemHostAlloc", c_host_alloc},  {"cuMemAllocAsync", c_alloc_async},
+	{"cuMemsetD8", c_memset},	   {"cuStreamSynchronize", c_stream},
+	{"cuCtxSynchronize", c_context},   {"cuMemcpyDtoH-pageable", c_pageable},
 	{"cuLaunchKernel-2000", c_launch},
 };
 
@@ -181,6 +184,7 @@ static void receiver(struct end *e, const struct traffic *t)
 		c++;
 	if (c == sizeof(calls) / sizeof(calls[0]))
 		end_fault("no such call");
+	s.end = e;
 	memset(have, 0, WORD);
 	gpu_put(&e->memory, 0, have, WORD);
 	gpu_put(&e->memory, WORD, have, 4096);
@@ -201,8 +205,48 @@ static void receiver(struct end *e, const struct traffic *t)
 	end_meet(e);
 }
 
+/* Memory that the peer has mapped, for having been sent messages from it, and that goes now. */
+static void taken_back(struct end *e, enum gpu_kind kind)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE,
+				       .send_flags = IBV_SEND_SIGNALED,
+				       .wr.rdma = {e->peer.at, e->peer.rkey}};
+	uint8_t bytes[64] = {0};
+
+	e->also = gpu_take(kind, 4096, 0);
+	e->also_mr = end_register(e, &e->also);
+	if (!e->also_mr)
+		end_fault("no registration: %m");
+	gpu_put(&e->also, 0, bytes, sizeof(bytes));
+	sge = (struct ibv_sge){e->also.at, sizeof(bytes), e->also_mr->lkey};
+	for (unsigned int i = 0; i < 20; i++) {
+		if (ibv_post_send(e->qp, &wr, &bad))
+			end_fault("ibv_post_send");
+		(void)end_wait(e);
+		usleep(2000);
+	}
+}
+
+static void take_back(struct end *e)
+{
+	double begin;
+
+	end_meet(e);
+	begin = end_seconds();
+	if (ibv_dereg_mr(e->also_mr))
+		end_fault("ibv_dereg_mr");
+	printf("call: peer-dereg: taken back after %.1f ms\n", (end_seconds() - begin) * 1e3);
+	gpu_give(&e->also);
+	e->also_mr = NULL;
+	end_meet(e);
+}
+
 void traffic_call(struct end *e, bool first, const struct traffic *t)
 {
+	bool dereg = !strcmp(t->call, "peer-dereg");
 	uint8_t *bytes = malloc(WORD + 4096);
 
 	end_connect(e, first ? t->source : t->target, WORD + 4096, 0);
@@ -211,7 +255,11 @@ void traffic_call(struct end *e, bool first, const struct traffic *t)
 	} else {
 		memset(bytes, 0x77, WORD + 4096);
 		gpu_put(&e->memory, 0, bytes, WORD + 4096);
+		if (dereg)
+			taken_back(e, t->source);
 		end_meet(e);
+		if (dereg)
+			take_back(e);
 		usleep(200000); /* the call has begun */
 		for (unsigned int i = 0; i < MESSAGES; i++)
 			end_post(e, IBV_WR_RDMA_WRITE, i, (size_t)i * MESSAGE, MESSAGE,

@@ -181,6 +181,8 @@ void end_connect(struct end *e, enum gpu_kind kind, size_t len, size_t inside)
 	self.flag_at = page.at;
 	end_say(e, &self, sizeof(self));
 	end_hear(e, &e->peer, sizeof(e->peer));
+	if (e->self)
+		e->peer = self;
 	to_ready(e);
 	end_meet(e);
 }

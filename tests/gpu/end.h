@@ -23,7 +23,8 @@ struct end_peer {
 };
 
 struct end {
-	int talk; /* to the other process */
+	int talk;  /* to the other process */
+	bool self; /* the queue pair is connected to itself */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;

@@ -77,6 +77,16 @@ def part_direct():
         assert bool(got["import", "vmm"] + got["import", "ipc"]) == gpus, (source, target, got)
 
 
+def part_self():
+    """A queue pair connected to itself, as for NCCL's flush: READs of a byte, WRITEs and READs within one allocation;
+    what is ours is not mapped once more."""
+    for kind in ("vmm", "alloc"):
+        for config in (LO, STAGED, WIRE):
+            run = Run(config, "-s", kind, "-t", kind, "-n", "12", "self").good()
+            assert "right" in run.out and bool(run.direct) == (config == LO), (config, run.out, run.direct)
+            assert not [line for line in run.shared if line[0] != "export"], run.shared
+
+
 def part_host():
     """To host memory of a process that uses a GPU, too: one copy to staging at the receiver, none at the sender."""
     for kind in ("vmm", "alloc"):

@@ -3,7 +3,7 @@
  * Two processes and memory of a GPU, on whatever RDMA device comes first:
  *
  *	gpu_traffic [-s KIND] [-t KIND] [-l BYTES] [-i BYTES] [-n COUNT] [-u] [-g] [-c CALL]
- *		    bytes|speed|call|ends|rules|lines|regions
+ *		    bytes|speed|call|ends|rules|lines|regions|self
  *
  * -s, -t: memory of the first process, and of the second: host, alloc, vmm, vmm2 (two segments);
  * -i: so far inside the allocation; -u: an unreliable connection; -g: the second process has the
@@ -23,7 +23,7 @@ static const struct {
 } kinds[] = {
 	{"bytes", traffic_bytes},     {"speed", traffic_speed}, {"call", traffic_call},
 	{"ends", traffic_ends},	      {"rules", traffic_rules}, {"lines", traffic_lines},
-	{"regions", traffic_regions},
+	{"regions", traffic_regions}, {"self", traffic_self},
 };
 
 static enum gpu_kind kind_of(const char *word)

@@ -21,8 +21,9 @@ import time
 LIBRARY, CLIENT = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 UNTIL = time.monotonic() + (float(sys.argv[3]) if len(sys.argv) > 3 else 600)
 LO = "name=lo,address=127.0.0.1"
+STAGED = LO + ",same-host-gpu=staged"
 WIRE = LO + ",same-host=no"
-CALLS = ("cuMemFree", "cuMemFreeHost", "cuModuleLoadData", "cuMemHostRegister", "cuMemAlloc", "cuMemHostAlloc",
+CALLS = ("cuMemFree", "peer-dereg", "cuMemFreeHost", "cuModuleLoadData", "cuMemHostRegister", "cuMemAlloc", "cuMemHostAlloc",
          "cuMemAllocAsync", "cuMemsetD8", "cuStreamSynchronize", "cuCtxSynchronize", "cuMemcpyDtoH-pageable",
          "cuLaunchKernel-2000")
 bad = []
@@ -115,7 +116,7 @@ def lent():
     """GPU to GPU on one host: what the lane that brings it says of how its bytes came. From the sender's staging by the
     GPU's own copies, unless CUDA page-locks nothing for reading only, which it says then."""
     lane = None
-    with start(LO, "-s", "vmm", "-t", "vmm2", "-l", str(4 << 20), "-n", "3000", "speed") as job:
+    with start(STAGED, "-s", "vmm", "-t", "vmm2", "-l", str(4 << 20), "-n", "3000", "speed") as job:
         while job.poll() is None:
             for process in shown():
                 for found in process.get("lanes", []):
@@ -161,10 +162,10 @@ def calls(what, link, config, kind):
 
 
 def speeds(what):
-    for link, config in (("same host", LO), ("wire", WIRE)):
+    for link, config in (("same host", LO), ("same host, staged", STAGED), ("wire", WIRE)):
         for kinds in (("-s", "alloc", "-t", "alloc"), ("-s", "vmm", "-t", "vmm2"), ("-s", "host", "-t", "alloc"),
                       ("-s", "host", "-t", "host")):
-            many = "500" if config == LO else "200"
+            many = "200" if config == WIRE else "500"
             step(f"{what}, {link}", config, *kinds, "-l", str(4 << 20), "-n", many, "speed")
         step(f"{what}, {link}", config, "-l", str(64 << 10), "-n", "2000", "speed")
         step(f"{what}, {link}", config, "-l", "4096", "-n", "2000", "speed")

@@ -18,6 +18,6 @@ struct traffic {
 
 typedef void traffic_fn(struct end *e, bool first, const struct traffic *t);
 traffic_fn traffic_bytes, traffic_speed, traffic_call, traffic_ends, traffic_rules, traffic_regions,
-	traffic_lines;
+	traffic_lines, traffic_self;
 
 #endif

@@ -105,7 +105,7 @@ static struct soft_parcel *parcel(struct soft_outgoing *o, struct soft_send_wr *
 {
 	struct soft_qp *qp = o->qp;
 	uint64_t va;
-	struct soft_region *region = o->lent < SOFT_OUTGOING_LENT ? shown(o, wr, &va) : NULL;
+	struct soft_region *region = shown(o, wr, &va);
 	struct soft_parcel *p =
 		region ? soft_parcel_lend(qp->mover, region, va + o->next_offset, len) : NULL;
 
@@ -133,7 +133,8 @@ static bool take(struct soft_outgoing *o, struct soft_send_wr *wr)
 	uint32_t len = soft_copy_piece(wr->length - o->next_offset);
 	struct soft_parcel *p;
 
-	if (o->first && o->bytes + len > most)
+	/* An acknowledge makes room. */
+	if (o->first && (o->bytes + len > most || o->lent >= SOFT_OUTGOING_LENT))
 		return false;
 	p = parcel(o, wr, len);
 	if (!p) {

@@ -17,7 +17,7 @@ struct soft_qp;
 enum {
 	SOFT_OUTGOING_MAX = 8 << 20,
 	SOFT_OUTGOING_LEAST = 4 << 20, /* bytes of one queue pair */
-	SOFT_OUTGOING_LENT = 64,       /* parcels of one that are lent */
+	SOFT_OUTGOING_LENT = 256,      /* parcels of one that are lent */
 };
 
 struct soft_outgoing {
