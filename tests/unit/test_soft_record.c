@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "soft/copy/source.h"
 #include "soft/lane/record.h"
 #include "soft/wire/icrc.h"
 
@@ -101,6 +102,19 @@ static void test_payload_and_pieces(void **state)
 	assert_int_equal(read.pieces[1].len, sizeof(b));
 	assert_int_equal(read.record.token_at, (uintptr_t)&token);
 	assert_int_equal(read.record.token, 77);
+	assert_int_equal(read.pieces[0].export, 0);
+
+	p.direct = &(struct soft_direct){
+		.export = 0x301, .unit = 9, .generation = 5, .offset = UINT64_C(1) << 40};
+	soft_record_lend(memory, &route, &p);
+	assert_int_equal(soft_record_read(memory, sizeof(memory), &read), soft_record_bytes(0, 1));
+	assert_null(read.packet.payload);
+	assert_int_equal(read.record.num_pieces, 1);
+	assert_int_equal(read.pieces[0].len, p.payload_bytes);
+	assert_int_equal(read.pieces[0].addr, UINT64_C(1) << 40);
+	assert_int_equal(read.pieces[0].export, 0x301);
+	assert_int_equal(read.pieces[0].unit, 9);
+	assert_int_equal(read.pieces[0].generation, 5);
 }
 
 static void test_skip(void **state)
@@ -148,6 +162,8 @@ static void test_hostile_records(void **state)
 {
 	const size_t piece = sizeof(struct soft_record);
 
+	/* What is lent stands alone. */
+	damage(piece + offsetof(struct soft_record_piece, export), 1, 4, true);
 	DAMAGE(bytes, 0, false);
 	DAMAGE(bytes, 64, false);
 	DAMAGE(bytes, UINT32_MAX, false);

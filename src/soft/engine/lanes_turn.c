@@ -12,7 +12,8 @@
 
 #include "base/banned.h"
 
-enum { EVENTS_MAX = 64, ACCEPTS_MAX = 16, IN_MAX = SOFT_SLOTS };
+/* What is left is there the next time. */
+enum { EVENTS_MAX = 64, ACCEPTS_MAX = 16, WORDS_MAX = 64, IN_MAX = SOFT_SLOTS };
 
 static void in_free(struct soft_engine *e, struct soft_lane_in *lane)
 {
@@ -63,7 +64,7 @@ static void hear_in(struct soft_engine *e, struct soft_lane_in *lane)
 {
 	int rc = soft_lane_in_hear(lane, e->wake_fd);
 
-	while (rc == -EALREADY || rc == 0) {
+	for (unsigned int n = 0; (rc == -EALREADY || rc == 0) && n < WORDS_MAX; n++) {
 		struct soft_showing showing;
 
 		rc = soft_lane_in_told(lane, &showing);
@@ -84,10 +85,9 @@ static void hear_in(struct soft_engine *e, struct soft_lane_in *lane)
 static void hear_out(struct soft_engine *e, struct soft_lane *lane)
 {
 	int rc = soft_lane_hear(lane);
-
 	bool was = rc == -EALREADY;
 
-	while (rc == -EALREADY || (was && rc == 0)) {
+	for (unsigned int n = 0; (rc == -EALREADY || (was && rc == 0)) && n < WORDS_MAX; n++) {
 		struct soft_door_answer answer;
 
 		rc = soft_lane_answered(lane, &answer);
