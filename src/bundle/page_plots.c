@@ -80,7 +80,7 @@ static void plot(struct pp_page *p, const struct pp_bench_pair *pair,
 		picture.line_name = "port";
 	}
 	if (pp_plot_has(&picture)) {
-		pp_page_text(p, "h3", "%s", title);
+		pp_sheet_text(&p->out, "h3", "%s", title);
 		pp_plot_write(&p->out, &picture);
 	}
 }

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle/page_comparison.h"
 #include "cli/compare_input.h"
+#include "cli/output.h"
 #include "cli/session.h"
 #include "base/banned.h"
 
@@ -143,6 +145,27 @@ static int load(const struct pp_args *args, struct pp_trials side[2])
 		 : 0;
 }
 
+static int write_page(const struct pp_args *args, const struct pp_comparison *c,
+		      const struct pp_trials side[2])
+{
+	PP_AUTO_BUF struct pp_buf content = PP_BUF((size_t)64 << 20);
+	PP_AUTO_FREE char *page = NULL;
+	const char *file = pp_args_get(args, "html");
+	struct pp_error err = {0};
+	int e;
+
+	if (!file)
+		return 0;
+	e = pp_page_comparison(c, side[0].trial, side[0].n, side[1].trial, side[1].n, &page);
+	if (!e) {
+		pp_buf_str(&content, page);
+		e = pp_output_write(file, &content, pp_args_has(args, "force"), &err);
+	}
+	return e ? pp_complain(args, e == -EEXIST ? PP_EXIT_USAGE : PP_EXIT_INTERNAL,
+			       "--html %s: %s", file, err.text[0] ? err.text : strerror(-e))
+		 : 0;
+}
+
 static int compare(const struct pp_args *args, struct pp_session *s, const struct pp_trials side[2])
 {
 	struct pp_comparison c;
@@ -155,7 +178,8 @@ static int compare(const struct pp_args *args, struct pp_session *s, const struc
 		pp_comparison_write(pp_out_json(s->out), &c);
 	else
 		text(s->out, &c);
-	code = pp_exit_of(args, c.verdict);
+	code = write_page(args, &c, side);
+	code = code ? code : pp_exit_of(args, c.verdict);
 	pp_comparison_done(&c);
 	return code;
 }

@@ -151,6 +151,8 @@ static const struct pp_option canary_options[] = {
 static const struct pp_option compare_options[] = {
 	{"before", 0, "PATH", "more of before the change; may be repeated", NULL},
 	{"after", 0, "PATH", "more of after the change; may be repeated", NULL},
+	{"html", 0, "FILE", "a page with every run; - is standard output", NULL},
+	{"force", 0, NULL, "replace an existing page", NULL},
 	{NULL},
 };
 

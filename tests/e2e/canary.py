@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 
 PEERPATH = sys.argv[1]
 FILE = """[workload]
@@ -126,6 +127,15 @@ def main():
         text = run("compare", str(before), str(proven), cwd=top, code=0).stdout
         check(f"80 columns: {text}", max(map(len, text.splitlines())) <= 100)
         check("pass", "Mechanism proven, and the service level is better" in text)
+        # A page: well-formed, and nothing in it comes from elsewhere or runs.
+        run("compare", str(before), str(proven), "--html", "p.html", cwd=top, code=0)
+        page = (top / "p.html").read_text()
+        tree = xml.etree.ElementTree.fromstring(page.split("\n", 1)[1])
+        dots = [e for e in tree.iter() if e.tag.endswith("}circle") or e.tag == "circle"]
+        check(f"dots: {len(dots)}", len(dots) == 30)
+        check("page", "<script" not in page and "href" not in page and "src=" not in page)
+        check("exists", "p.html" in run("compare", str(before), str(proven), "--html", "p.html", cwd=top,
+                                        code=64).stderr)
         # Unlike: another class, another kernel, another seed.
         for what, change in (("topology class", lambda d: d["nodes"][0].update(topology_class="c2")),
                              ("kernel.release", lambda d: d["nodes"][0]["software"].update({"kernel.release": "9"})),
