@@ -14,6 +14,7 @@
 #include "cli/nccl_run.h"
 #include "cli/nccl_run_text.h"
 #include "cli/output.h"
+#include "cli/simulation.h"
 #include "rdma/users.h"
 #include "base/banned.h"
 
@@ -274,10 +275,15 @@ static int join(struct pp_nccl_running *c)
 int pp_cmd_nccl_run(const struct pp_args *args)
 {
 	struct pp_nccl_running c = {.args = args, .words = PP_ARENA(1 << 20)};
+	bool simulate = pp_args_has(args, "simulate") && !pp_args_has(args, "join");
 	int code;
 
+	pp_simulation_settle();
 	(void)sigprocmask(SIG_SETMASK, NULL, &c.mask);
+	if (simulate && !pp_simulation_inside())
+		return pp_simulation_enter(args);
 	code = pp_args_has(args, "join") ? join(&c) : watch(&c);
+	pp_simulation_leave();
 	for (unsigned int a = 0; a < PP_NCCL_ARMS; a++)
 		c.run[a] = pp_nccl_run_free(c.run[a]);
 	pp_known_free(c.known);

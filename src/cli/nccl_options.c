@@ -22,6 +22,7 @@ const struct pp_option pp_nccl_options_table[] = {
 	 "run: end CMD after this time (300, 10m), judge what is there; perf: one measurement "
 	 "(60s)",
 	 NULL},
+	{"simulate", 0, NULL, "run: on the software device; nothing is proven by it", NULL},
 	{"busy-ok", 0, NULL, "run: though others use the hca or the GPU (recorded)", NULL},
 	{"no-observer", 0, NULL, "run: start no auditor in CMD", NULL},
 	{"keep-logs", 0, "DIR", "run: keep all logs below DIR", NULL},
@@ -65,6 +66,7 @@ static const struct {
 	{"net", {"run"}},
 	{"join", {"run"}},
 	{"timeout", {"run", "perf"}},
+	{"simulate", {"run"}},
 	{"busy-ok", {"run"}},
 	{"no-observer", {"run"}},
 	{"keep-logs", {"run"}},

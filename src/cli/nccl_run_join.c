@@ -35,9 +35,9 @@ static int join_one(struct pp_nccl_running *c, const char *file)
 
 int pp_nccl_running_join(struct pp_nccl_running *c)
 {
-	static const char *const others[] = {"controls",  "arm",     "net",
-					     "timeout",	  "busy-ok", "no-observer",
-					     "keep-logs", "quiet",   "token-file"};
+	static const char *const others[] = {"controls",   "arm",	  "net",       "timeout",
+					     "busy-ok",	   "no-observer", "keep-logs", "quiet",
+					     "token-file", "simulate"};
 	size_t n = pp_args_operands(c->args);
 	int code = 0;
 

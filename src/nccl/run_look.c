@@ -164,6 +164,11 @@ void pp_nccl_looker_tell(struct pp_nccl_looker *l, struct pp_nccl_run *r,
 		return;
 	}
 	look_at_peermem(l, n);
+	/* A software device takes no GPU's address, whatever the kernel has for others. */
+	if (l->simulated) {
+		n->peermem = PP_NCCL_ABSENT;
+		n->peermem_known = n->peermem_moved = false;
+	}
 	if (!l->asked && !*n->kernel.why)
 		(void)snprintf(n->kernel.why, sizeof(n->kernel.why),
 			       !l->looks ? "it ended before the first look"

@@ -419,6 +419,17 @@ def part_controls():
         need(run_["speed"]["collective"] == "all_reduce" and run_["speed"]["small_bytes"] == 8, f"{arm}: {run_['speed']}")
         need(run_["nccl_version"].startswith("2.28.9") and run_["nccl_library"].startswith(fakes.split(":")[1]), f"{arm}: {run_['nccl_library']}")
         need(node["observed"]["exporter"] is None or dmabuf, f"{arm}: {node['observed']['exporter']}")
+    # the fake's data goes by TCP: the device's own ports have not carried it, and no number of right lines makes up for that
+    done = subprocess.run(["unshare", "-rn", "sh", "-c", f"ip link set lo up; exec {PEERPATH} nccl run --simulate {words.replace('--controls ', '')}"],
+                          capture_output=True, timeout=150, env=environment(NCCL_NET="IB", LD_LIBRARY_PATH=fakes), check=False)
+    if os.environ.get("PEERPATH_SANITIZED"):
+        return None
+    document = json.loads(done.stdout)
+    ports = document["runs"][0]["nodes"][0]["traffic"]["ports"]
+    need(ports and all(p["simulated"] for p in ports), f"no ports of the made /sys: {ports}")
+    need(sum(p["sent_bytes"] for p in ports) < 1 << 20, f"the fake sends by the device: {ports}")
+    need(done.returncode == 1 and document["gate"]["simulation"] == "failed", f"{done.returncode} {document['gate']['sentence']}")
+    need(not list(TOP.glob("peerpath-*")), f"left: {list(TOP.glob('peerpath-*'))}")
     return None
 
 
