@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bundle/scrub_program.h"
+#include "bundle/scrub_text.h"
 #include "base/banned.h"
 
 /* Where the text is; of an object's lines all up to its devices are fences, or a name's. */
@@ -15,7 +16,8 @@ struct bufinfo {
 	const struct pp_scrub_map *map;
 	struct pp_buf *out;
 	enum place place;
-	unsigned int before; /* TABs before a row's name; 0: this kernel shows none */
+	unsigned int before; /* TABs before a row's name */
+	bool last;	     /* it goes on to the end of the line, TABs too */
 	size_t replaced;
 };
 
@@ -29,40 +31,68 @@ static bool begins(const char *line, size_t len, const char *text)
 	return len >= strlen(text) && !memcmp(line, text, strlen(text));
 }
 
-static bool has_word(const char *line, size_t len, const char *word)
+/* Up to the next TAB. */
+static size_t field(const char *line, size_t len)
 {
-	return memmem(line, len, word, strlen(word)) != NULL;
+	const char *tab = memchr(line, '\t', len);
+
+	return tab ? (size_t)(tab - line) : len;
 }
 
+static size_t without_blanks(const char *text, size_t len)
+{
+	while (len && text[len - 1] == ' ')
+		len--;
+	return len;
+}
+
+/* Where the header has no word for it a name stands behind all that have one. */
 static void read_header(struct bufinfo *b, const char *line, size_t len)
 {
-	unsigned int tabs = 0;
+	unsigned int columns = 0;
+	size_t n;
 
-	for (size_t i = 0; i < len; i++)
-		tabs += line[i] == '\t';
-	/* "name" is the last of the words; a header without it has a TAB behind its last one */
-	if (has_word(line, len, "ino"))
-		b->before = tabs + (has_word(line, len, "\tname") || line[len - 1] == '\t' ? 0 : 1);
+	b->last = true;
+	b->before = 0;
+	for (size_t at = 0; at <= len; at += n + 1, columns++) {
+		n = field(line + at, len - at);
+		if (!is(line + at, without_blanks(line + at, n), "name") || b->before)
+			continue;
+		b->before = columns;
+		b->last = at + n == len;
+	}
+	b->before = b->before ? b->before : columns;
 	b->place = BETWEEN;
 }
 
 static void put_row(struct bufinfo *b, const char *line, size_t len)
 {
-	unsigned int tabs = 0;
-	size_t i = 0;
+	size_t at = 0, n;
 
-	while (i < len && b->before && tabs < b->before)
-		tabs += line[i++] == '\t';
-	if (!b->before || tabs < b->before)
-		i = len;
-	pp_buf_add(b->out, line, i);
-	if (i == len || is(line + i, len - i, "<none>")) {
-		pp_buf_add(b->out, line + i, len - i);
+	for (unsigned int tabs = 0; tabs < b->before && at < len; tabs++) {
+		n = field(line + at, len - at);
+		at += n + (at + n < len);
+	}
+	n = b->last ? len - at : field(line + at, len - at);
+	pp_buf_add(b->out, line, at);
+	if (!without_blanks(line + at, n) || is(line + at, n, "<none>")) {
+		pp_buf_add(b->out, line + at, len - at);
 		return;
 	}
 	pp_buf_printf(b->out, "buffer-%06x",
-		      (unsigned int)(pp_scrub_hash(b->map, 'b', line + i, len - i) & 0xffffff));
+		      (unsigned int)(pp_scrub_hash(b->map, 'b', line + at, n) & 0xffffff));
+	pp_buf_add(b->out, line + at + n, len - at - n);
 	b->replaced++;
+}
+
+/* The kernel begins one with digits; its parser lets blanks stand before them. */
+static bool is_row(const char *line, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && pp_scrub_is_one_of(line[at], " \r\v\f"))
+		at++;
+	return at < len && line[at] >= '0' && line[at] <= '9';
 }
 
 static void put_line(struct bufinfo *b, const char *line, size_t len)
@@ -79,7 +109,7 @@ static void put_line(struct bufinfo *b, const char *line, size_t len)
 		read_header(b, line, len);
 		break;
 	case BETWEEN:
-		if (!plain && line[0] >= '0' && line[0] <= '9') {
+		if (!plain && is_row(line, len)) {
 			b->place = ROW;
 			put_row(b, line, len);
 			return;
