@@ -156,6 +156,27 @@ static const struct pp_option compare_options[] = {
 	{NULL},
 };
 
+static const char *const profile_words[] = {"list",   "show",  "render",   "diff",
+					    "verify", "apply", "rollback", NULL};
+static const char *const render_words[] = {"files", "ansible", "image", "kubernetes", NULL};
+
+static const struct pp_option profile_options[] = {
+	{"for", 0, "TOOL", "render: the text for it", render_words},
+	{"dry-run", 0, NULL, "apply, rollback: say what would change, change nothing", NULL},
+	{"after-reboot", 0, NULL, "verify: also beside what verify saw last", NULL},
+	{"rules", 0, "DIR", "verify: take rules from DIR alone", NULL},
+	{"policy", 0, "FILE", "apply, verify: fixes that the site forbids", NULL},
+	{"fail-on", 0, "VERDICT", "verdict from which on the exit status is 1", fail_on_words},
+	{NULL},
+};
+
+/* No recording: a profile is about files that can be changed. */
+static const struct pp_option profile_common[] = {
+	JSON,	{"root", 0, "DIR", "the root of an image, or of a tree elsewhere", NULL},
+	COLOR,	HELP,
+	{NULL},
+};
+
 const struct pp_verb pp_verbs[] = {
 	{"identity", "", "who this node is: GPUs, hcas, software, two digests",
 	 "Lists GPUs by UUID and BDF, hcas by BDF, port, GUID and netdev, the software tuple, and\n"
@@ -253,6 +274,16 @@ const struct pp_verb pp_verbs[] = {
 	 "CMD's own, 126 CMD cannot be run, 127 no CMD; show: 0 shown; fault: 0 changed or "
 	 "listed, 1 a process did not change, 2 no process to change",
 	 soft_options, pp_output_options, NULL, 1, UINT_MAX, pp_cmd_soft},
+	{"profile", "ACTION [PROFILE...]",
+	 "the registration path as a whole profile: apply, roll back",
+	 "list, show, render, diff, verify, apply, rollback. A profile is the software that a\n"
+	 "registration path needs and the files that say so. apply puts its files there, all or\n"
+	 "nothing, and keeps what was; rollback gives that back byte for byte. What must be\n"
+	 "installed, reloaded or rebooted is said, never done. A change that was cut short is\n"
+	 "completed or undone by the next start.",
+	 "0 done, or as declared; 1 refused (nothing touched), diff: it differs, verify: not as "
+	 "declared; 2 verify: unknown",
+	 profile_options, profile_common, profile_words, 1, 3, pp_cmd_profile},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.",
 	 "0 printed", NULL, pp_help_options, NULL, 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", "0 printed", NULL, pp_help_options,

@@ -177,6 +177,8 @@ static int on_value(struct draft *d, const char *key, const char *value, struct 
 	if (key[strspn(key, letters)] || key[0] == '.' || key[strlen(key) - 1] == '.' ||
 	    strstr(key, ".."))
 		return pp_error_set(err, -EINVAL, "'%s' is no dotted name of a value", key);
+	if (strpbrk(value, "\"\\"))
+		return pp_error_set(err, -EINVAL, "'%s': a value without quotes", key);
 	*v = (struct pp_profile_value){.operator_name = d->operator_name,
 				       .key = pp_arena_str(&p->arena, key)};
 	if (!strncmp(value, keep, sizeof(keep) - 1)) {
@@ -266,7 +268,7 @@ static int begin(struct draft *d, const char *section, struct pp_error *err)
 		return begin_values(d, rest, err);
 	if (!strcmp(section, "profile") || !strcmp(section, "needs"))
 		return 0;
-	return unknown("section", section, words, PP_ARRAY_LEN(words), err);
+	return unknown("section", word, words, PP_ARRAY_LEN(words), err);
 }
 
 static int on_key(void *arg, const char *section, const char *key, const char *value,

@@ -32,7 +32,7 @@ static const char profile_b[] = "[profile]\nname = b\ntitle = B\nregistration = 
 				"[set /etc/nccl.conf]\nNCCL_DMABUF_ENABLE = 1\n"
 				"[write /etc/environment.d/x.conf]\nline = A=1\n";
 
-static struct pp_profile *parsed(const char *text)
+static PP_UNUSED struct pp_profile *parsed(const char *text)
 {
 	struct pp_profile *p = NULL;
 	struct pp_error err = {0};
@@ -42,7 +42,7 @@ static struct pp_profile *parsed(const char *text)
 	return p;
 }
 
-static void world_file(const char *path, const char *text, unsigned int mode)
+static PP_UNUSED void world_file(const char *path, const char *text, unsigned int mode)
 {
 	char full[256];
 	int fd;
@@ -56,7 +56,7 @@ static void world_file(const char *path, const char *text, unsigned int mode)
 	assert_int_equal(close(fd), 0);
 }
 
-static void world_dir(const char *path)
+static PP_UNUSED void world_dir(const char *path)
 {
 	char full[256];
 
@@ -65,7 +65,7 @@ static void world_dir(const char *path)
 }
 
 /* What a machine has before: some of the places, some files, none of systemd's. */
-static void world_make(void)
+static PP_UNUSED void world_make(void)
 {
 	/* In memory where that is: thousands of changes wait for no disk. */
 	const char *tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
@@ -81,14 +81,14 @@ static void world_make(void)
 	world_file("/etc/nccl.conf", "# site\nNCCL_IB_HCA=mlx5\nNCCL_DMABUF_ENABLE=1\n", 0644);
 }
 
-static void world_remove(void)
+static PP_UNUSED void world_remove(void)
 {
 	assert_int_equal(pp_tree_remove(AT_FDCWD, world), 0);
 }
 
-static void see_dir(const char *path, struct pp_buf *ret);
+static PP_UNUSED void see_dir(const char *path, struct pp_buf *ret);
 
-static void see(const char *path, struct pp_buf *ret)
+static PP_UNUSED void see(const char *path, struct pp_buf *ret)
 {
 	struct stat st;
 	char text[4096];
@@ -109,12 +109,12 @@ static void see(const char *path, struct pp_buf *ret)
 	(void)close(fd);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static PP_UNUSED int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void see_dir(const char *path, struct pp_buf *ret)
+static PP_UNUSED void see_dir(const char *path, struct pp_buf *ret)
 {
 	struct dirent **names;
 	int n = scandir(path, &names, NULL, by_name);
@@ -132,7 +132,7 @@ static void see_dir(const char *path, struct pp_buf *ret)
 }
 
 /* All of /etc, as text; the caller frees it. */
-static char *seen(void)
+static PP_UNUSED char *seen(void)
 {
 	struct pp_buf b = PP_BUF(1 << 20);
 	char etc[256];
@@ -143,7 +143,7 @@ static char *seen(void)
 	return b.data ? b.data : strdup("");
 }
 
-static struct pp_disk world_disk(void)
+static PP_UNUSED struct pp_disk world_disk(void)
 {
 	struct pp_disk d;
 	struct pp_error err = {0};
@@ -153,7 +153,8 @@ static struct pp_disk world_disk(void)
 }
 
 /* Applies, or rolls back for NULL; as the verbs do it. */
-static int change(const struct pp_disk *d, const struct pp_profile *p, struct pp_error *err)
+static PP_UNUSED int change(const struct pp_disk *d, const struct pp_profile *p,
+			    struct pp_error *err)
 {
 	enum pp_recovery recovery = PP_RECOVERY_NONE;
 	struct pp_change *c = NULL;
@@ -171,7 +172,7 @@ static int change(const struct pp_disk *d, const struct pp_profile *p, struct pp
 	return r;
 }
 
-static void done(const struct pp_profile *p)
+static PP_UNUSED void done(const struct pp_profile *p)
 {
 	struct pp_disk d = world_disk();
 	struct pp_error err = {0};
@@ -182,7 +183,7 @@ static void done(const struct pp_profile *p)
 }
 
 /* The next start of a verb: whatever is unfinished is completed or undone. */
-static int recover(const struct pp_disk *d, struct pp_error *err)
+static PP_UNUSED int recover(const struct pp_disk *d, struct pp_error *err)
 {
 	enum pp_recovery recovery;
 	struct pp_state s;
@@ -195,7 +196,7 @@ static int recover(const struct pp_disk *d, struct pp_error *err)
 }
 
 /* The same, where nothing may go wrong; what is in effect then. */
-static void recovered(char name[64])
+static PP_UNUSED void recovered(char name[64])
 {
 	struct pp_disk d = world_disk();
 	struct pp_error err = {0};
