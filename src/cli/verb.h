@@ -85,6 +85,7 @@ int pp_cmd_bundle(const struct pp_args *args);
 int pp_cmd_soft(const struct pp_args *args);
 int pp_cmd_trace(const struct pp_args *args);
 int pp_cmd_profile(const struct pp_args *args);
+int pp_cmd_rollout(const struct pp_args *args);
 int pp_cmd_completion(const struct pp_args *args);
 int pp_cmd_help(const struct pp_args *args);
 

@@ -170,6 +170,18 @@ static const struct pp_option profile_options[] = {
 	{NULL},
 };
 
+static const char *const rollout_words[] = {"plan", "status", NULL};
+
+static const struct pp_option rollout_options[] = {
+	{"from", 0, "PROFILE", "plan: the profile in effect", NULL},
+	{"to", 0, "PROFILE", "plan: the one that comes", NULL},
+	{"pool", 0, "N", "plan: nodes of the pool", NULL},
+	{"cluster", 0, "N", "plan: nodes of the cluster", NULL},
+	{"force", 0, NULL, "plan: replace an existing file", NULL},
+	{"fail-on", 0, "VERDICT", "verdict from which on the exit status is 1", fail_on_words},
+	{NULL},
+};
+
 /* No recording: a profile is about files that can be changed. */
 static const struct pp_option profile_common[] = {
 	JSON,	{"root", 0, "DIR", "the root of an image, or of a tree elsewhere", NULL},
@@ -284,6 +296,12 @@ const struct pp_verb pp_verbs[] = {
 	 "0 done, or as declared; 1 refused (nothing touched), diff: it differs, verify: not as "
 	 "declared; 2 verify: unknown",
 	 profile_options, profile_common, profile_words, 1, 3, pp_cmd_profile},
+	{"rollout", "plan|status FILE", "a change of profile from a pair to the cluster",
+	 "pair -> the same after a reboot -> a small pool -> the cluster. plan writes FILE, into\n"
+	 "which people put the paths of bundles; status reads them and says how far it is, what\n"
+	 "is missing, and what forbids to go on. No step is skipped; unlike nodes stop it.",
+	 "0 done or on its way, 1 stopped or skipped, 2 unknown", rollout_options,
+	 pp_output_options, rollout_words, 2, 2, pp_cmd_rollout},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.",
 	 "0 printed", NULL, pp_help_options, NULL, 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", "0 printed", NULL, pp_help_options,

@@ -132,6 +132,7 @@ static void collect_release(struct pp_node *n)
 	size_t len;
 
 	(void)pp_node_file(n, n->self, PP_F_KERNEL_VERSION, VERSION);
+	(void)pp_node_file(n, n->self, PP_F_KERNEL_BOOT_ID, "/proc/sys/kernel/random/boot_id");
 	if (!pp_node_file(n, n->self, PP_F_KERNEL_RELEASE, "/proc/sys/kernel/osrelease"))
 		return;
 	version = pp_fact_get(n->self, PP_F_KERNEL_VERSION);
