@@ -46,7 +46,7 @@ static int check_policy(struct pp_profile_run *run, const struct pp_change *c)
 
 	if (code)
 		return code;
-	fix = pp_change_forbidden(c, policy, &reason);
+	fix = pp_change_forbidden(c, policy, &run->s.node->facts, &reason);
 	if (fix)
 		code = pp_complain(run->args, PP_EXIT_BAD,
 				   "%s forbids '%s', which profile '%s' amounts to: %s",

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/need.h"
 #include "base/banned.h"
 
 static int keep_text(const struct pp_buf *text, char **ret, struct pp_error *err)
@@ -238,8 +239,22 @@ bool pp_change_drops_peermem(const struct pp_state *s, const struct pp_change *c
 	return blocked || (was && !is);
 }
 
+/* Is it met by each object that it is asked of? */
+static bool is_met(const struct pp_profile *p, const struct pp_profile_need *need,
+		   const struct pp_facts *facts)
+{
+	struct pp_need *row = facts ? calloc(PP_NEEDS, sizeof(*row)) : NULL;
+	unsigned int n = row ? pp_need_test(p, facts, row) : 0;
+	bool met = n > 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		met &= row[i].need != need || row[i].state == PP_TRUE;
+	free(row);
+	return met;
+}
+
 const char *pp_change_forbidden(const struct pp_change *c, const struct pp_policy *policy,
-				const char **ret_reason)
+				const struct pp_facts *facts, const char **ret_reason)
 {
 	const struct pp_profile *p = c->profile;
 
@@ -250,7 +265,8 @@ const char *pp_change_forbidden(const struct pp_change *c, const struct pp_polic
 			return fix;
 	}
 	for (unsigned int i = 0; i < p->n_needs; i++)
-		if ((*ret_reason = pp_policy_forbids(policy, p->need[i].fix_id)))
+		if ((*ret_reason = pp_policy_forbids(policy, p->need[i].fix_id)) &&
+		    !is_met(p, &p->need[i], facts))
 			return p->need[i].fix_id;
 	return NULL;
 }

@@ -33,9 +33,12 @@ struct pp_change *pp_change_free(struct pp_change *c);
  */
 bool pp_change_drops_peermem(const struct pp_state *s, const struct pp_change *c);
 
-/* The first forbidden fix that the change amounts to, with the site's reason; NULL none. */
+/*
+ * The first forbidden fix that the change amounts to, with the site's reason; NULL none. A part of
+ * the tuple that @facts (NULL: not known) show is met asks for no fix.
+ */
 const char *pp_change_forbidden(const struct pp_change *c, const struct pp_policy *policy,
-				const char **ret_reason);
+				const struct pp_facts *facts, const char **ret_reason);
 
 /* A file that somebody else has changed since the generation in effect was applied. */
 struct pp_foreign {

@@ -248,15 +248,45 @@ static void test_policy(void **state)
 	assert_int_equal(pp_policy_parse("p", site, strlen(site), &policy, &err), 0);
 	assert_int_equal(pp_state_read(&d, &s, &err), 0);
 	assert_int_equal(pp_change_make(&s, p, &c, &err), 0);
-	assert_string_equal(pp_change_forbidden(c, policy, &reason), "load-peermem");
+	assert_string_equal(pp_change_forbidden(c, policy, NULL, &reason), "load-peermem");
 	assert_string_equal(reason, "not here, section 4");
-	assert_null(pp_change_forbidden(c, NULL, &reason));
+	assert_null(pp_change_forbidden(c, NULL, NULL, &reason));
 	pp_change_free(c);
 	pp_policy_free(policy);
 	pp_profile_free(p);
 	pp_state_done(&s);
 	pp_disk_close(&d);
 	world_remove();
+}
+
+/* What the node has already is no fix that a site could forbid. */
+static void test_policy_met(void **state)
+{
+	static const char site[] = "[forbid]\nopen-kernel-module = frozen\n";
+	static const char text[] = HEAD "[needs]\nrequire = nvidia.flavour == open\n"
+					"fix = open-kernel-module\n[keep /etc/nccl.conf]\n";
+	static const char *const flavours[] = {"open", "proprietary"};
+	struct pp_arena arena = PP_ARENA(1 << 16);
+	struct pp_profile *p = parsed(text);
+	struct pp_change c = {.profile = p};
+	struct pp_policy *policy = NULL;
+	struct pp_error err = {0};
+	const char *reason;
+
+	(void)state;
+	assert_int_equal(pp_generation_new(&c.next), 0);
+	assert_int_equal(pp_policy_parse("p", site, strlen(site), &policy, &err), 0);
+	for (size_t i = 0; i < PP_ARRAY_LEN(flavours); i++) {
+		struct pp_facts facts = {.arena = &arena};
+		struct pp_object *self = pp_object_add(&facts, PP_NODE, "node");
+
+		pp_fact_str(&facts, self, PP_F_NVIDIA_FLAVOUR, flavours[i], NULL);
+		assert_int_equal(!pp_change_forbidden(&c, policy, &facts, &reason), i == 0);
+	}
+	pp_generation_free(c.next);
+	pp_policy_free(policy);
+	pp_profile_free(p);
+	pp_arena_done(&arena);
 }
 
 static void merge(const char *old, const char *set, const char *want)
@@ -431,9 +461,9 @@ int main(void)
 		cmocka_unit_test(test_hostile),	      cmocka_unit_test(test_huge),
 		cmocka_unit_test(test_given_fixes),   cmocka_unit_test(test_path_flips_alone),
 		cmocka_unit_test(test_peermem_stays), cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_merge),	      cmocka_unit_test(test_escape),
-		cmocka_unit_test(test_refused_files), cmocka_unit_test(test_difference),
-		cmocka_unit_test(test_verified),
+		cmocka_unit_test(test_policy_met),    cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_escape),	      cmocka_unit_test(test_refused_files),
+		cmocka_unit_test(test_difference),    cmocka_unit_test(test_verified),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles as an operator uses them, on roots in directories: applied, compared, refused, rolled back.
 
-usage: profile.py PEERPATH [PART]
+usage: profiles.py PEERPATH [PART]
 """
 import json
 import os

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""All three profiles in the root of a real Debian, as debootstrap makes it: applied, verified, taken back, byte
+for byte; and what Debian's own programs then read.
+
+usage: profiles_debootstrap.py PEERPATH
+
+Needs root, debootstrap and a mirror; only with PEERPATH_TEST_SLOW, as it downloads. PEERPATH_TEST_ROOT names a
+root that is there already: it is copied.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.argv[2:] = ["life"]
+import profiles  # noqa: E402
+
+
+def skip(text):
+    print(text)
+    sys.exit(77)
+
+
+def mirror():
+    for file in [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]:
+        text = file.read_text(errors="replace") if file.is_file() else ""
+        found = re.search(r"^(?:deb\s+(?:\[.*?\]\s*)?|URIs:\s*)(https?://\S+)", text, re.M)
+        if found:
+            return found[1]
+    return None
+
+
+def make(root):
+    given = os.environ.get("PEERPATH_TEST_ROOT")
+    if given:
+        shutil.copytree(given, root, symlinks=True)
+        return
+    if not os.environ.get("PEERPATH_TEST_SLOW"):
+        skip("downloads a Debian: only with PEERPATH_TEST_SLOW=1")
+    if os.geteuid() or not shutil.which("debootstrap") or not mirror():
+        skip("needs root, debootstrap and a mirror")
+    done = subprocess.run(
+        ["debootstrap", "--variant=minbase", "--include=systemd,kmod,procps,libpam-modules", "bookworm", root, mirror()],
+        capture_output=True, text=True,
+    )
+    if done.returncode:
+        skip(f"debootstrap: {done.stdout[-300:]}{done.stderr[-300:]}")
+
+
+def in_root(root, *argv):
+    return subprocess.run(["chroot", root, *argv], capture_output=True, text=True)
+
+
+def check_readers(root, name):
+    """kmod and systemd of that Debian read what was put there."""
+    shown = in_root(root, "modprobe", "--showconfig").stdout
+    if "options nvidia_peermem persistent_api_support=1" not in shown:
+        profiles.fail(f"{name}: modprobe does not read the options: {shown[-300:]}")
+    cat = in_root(root, "systemd-analyze", "cat-config", "systemd/system.conf").stdout
+    if "DefaultLimitMEMLOCK=infinity" not in cat:
+        profiles.fail(f"{name}: systemd does not read the limit: {cat[-300:]}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as top:
+        root = pathlib.Path(top) / "root"
+        make(root)
+        before = profiles.seen(root)
+        for name in profiles.GIVEN:
+            profiles.run("apply", name, "--root", root, code=0)
+            doc = json.loads(profiles.run("verify", name, "--root", root, "-j").stdout)
+            if [f for f in doc["files"] if f["verdict"] != "pass"]:
+                profiles.fail(f"{name}: {doc['files']}")
+            check_readers(root, name)
+            if doc["kept"] is not True:
+                profiles.fail(f"{name}: not kept for --after-reboot")
+        for _ in profiles.GIVEN:
+            profiles.run("rollback", "--root", root, code=0)
+        profiles.differs("taken back", before, profiles.seen(root))
+        print(f"{len(before)} files, links and directories of /etc compared")
+    return 1 if profiles.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
