@@ -5,6 +5,7 @@
  */
 #include "bundle/page_comparison.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static void verdict(struct page *p)
 			      "Simulation: no hardware moved these bytes.");
 	pp_buf_printf(&p->out, "<div class=\"verdict %s\">", pp_verdict_name(c->verdict));
 	pp_sheet_text(&p->out, "h1", "%s: %s", c->workload, pp_verdict_name(c->verdict));
-	pp_sheet_text(&p->out, "p", "%s.", c->sentence);
+	pp_sheet_text(&p->out, "p", "%c%s.", toupper((unsigned char)c->sentence[0]),
+		      c->sentence + 1);
 	pp_sheet_text(&p->out, "p", "Next: %s.", c->next);
 	pp_buf_str(&p->out, "</div>\n");
 }
@@ -77,8 +79,9 @@ static void runs(struct page *p)
 	pp_sheet_text(&p->out, "h2", "Runs");
 	pp_buf_str(&p->out, "<div class=\"wide\"><table><tbody>\n");
 	for (int side = 0; side < 2; side++) {
-		(void)snprintf(text, sizeof(text), "%zu that count, %zu void, of %zu trials",
-			       c->valid[side], c->voided[side], p->n[side]);
+		(void)snprintf(text, sizeof(text), "%zu that count, %zu void, of %zu trial%s",
+			       c->valid[side], c->voided[side], p->n[side],
+			       p->n[side] == 1 ? "" : "s");
 		item(p, side ? "After" : "Before", text);
 		item(p, side ? "Path after" : "Path before", c->path[side]);
 	}
@@ -192,34 +195,37 @@ static void shift(struct page *p, const struct pp_comparison_row *r)
 	pp_sheet_text(&p->out, "td class=\"n\"", "%.3g%s", by * r->metric->margin, unit);
 }
 
+/* What decides comes first: a phone shows the first columns. */
+static void row(struct page *p, const struct pp_comparison_row *r)
+{
+	const struct pp_metric *m = r->metric;
+
+	pp_sheet_row(&p->out);
+	pp_sheet_text(&p->out, "td", "%s%s%s%s", m->name, m->unit ? ", " : "",
+		      m->unit ? m->unit : "", m->is_host ? " (host)" : "");
+	if (r->change == PP_CHANGE_MORE && !r->near_margin)
+		pp_sheet_text(&p->out, "td", "need %zu more", r->more);
+	else
+		pp_sheet_text(&p->out, "td", "%s%s%s", pp_change_name(r->change),
+			      r->why ? ": " : "", r->why ? r->why : "");
+	shift(p, r);
+	for (int side = 0; side < 2; side++)
+		if (isnan(r->median[side]))
+			pp_sheet_text(&p->out, "td class=\"n\"", "-");
+		else
+			pp_sheet_text(&p->out, "td class=\"n\"", "%.4g", r->median[side]);
+	pp_sheet_text(&p->out, "td", "%s", m->higher_is_better ? "higher" : "lower");
+	pp_sheet_row_end(&p->out);
+}
+
 static void table(struct page *p)
 {
-	static const char *const heads[] = {"Metric", "Better is", "#Before", "#After",
-					    "#Shift", "#Margin",   "Change",  NULL};
+	static const char *const heads[] = {"Metric",  "Change", "#Shift",    "#Margin",
+					    "#Before", "#After", "Better is", NULL};
 
 	pp_sheet_table(&p->out, heads);
-	for (size_t i = 0; i < p->c->n_rows; i++) {
-		const struct pp_comparison_row *r = &p->c->row[i];
-
-		pp_sheet_row(&p->out);
-		pp_sheet_text(&p->out, "td", "%s%s%s%s", r->metric->name,
-			      r->metric->unit ? ", " : "", r->metric->unit ? r->metric->unit : "",
-			      r->metric->is_host ? " (host)" : "");
-		pp_sheet_text(&p->out, "td", "%s",
-			      r->metric->higher_is_better ? "higher" : "lower");
-		for (int side = 0; side < 2; side++)
-			if (isnan(r->median[side]))
-				pp_sheet_text(&p->out, "td class=\"n\"", "-");
-			else
-				pp_sheet_text(&p->out, "td class=\"n\"", "%.4g", r->median[side]);
-		shift(p, r);
-		if (r->change == PP_CHANGE_MORE && !r->near_margin)
-			pp_sheet_text(&p->out, "td", "need %zu more", r->more);
-		else
-			pp_sheet_text(&p->out, "td", "%s%s%s", pp_change_name(r->change),
-				      r->why ? ": " : "", r->why ? r->why : "");
-		pp_sheet_row_end(&p->out);
-	}
+	for (size_t i = 0; i < p->c->n_rows; i++)
+		row(p, &p->c->row[i]);
 	pp_sheet_table_end(&p->out);
 }
 

@@ -22,7 +22,7 @@ static const char style[] =
 	".mark-sim{font-weight:700;border:2px dashed #b36b00;padding:.4rem .7rem}"
 	".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.86rem;width:100%}"
 	"th,td{padding:.25rem .5rem;border-bottom:1px solid #ddd;text-align:left;"
-	"vertical-align:top;overflow-wrap:anywhere}"
+	"vertical-align:top;overflow-wrap:anywhere;min-width:5rem}"
 	"td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
 	"code{font-family:ui-monospace,monospace;overflow-wrap:anywhere}"
 	".plot{width:100%;max-width:42rem;height:auto;display:block}"
