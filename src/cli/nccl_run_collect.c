@@ -18,7 +18,8 @@
 
 /* After the end of ours: of a job that failed the others end soon, or never. */
 static const pp_ns AFTER_FAILURE = 60 * PP_SECOND, AFTER_END = 600 * PP_SECOND,
-		   AFTER_TIMEOUT = 15 * PP_SECOND, MESSAGE = 30 * PP_SECOND;
+		   AFTER_TIMEOUT = 15 * PP_SECOND, MESSAGE = 30 * PP_SECOND,
+		   AFTER_SIGNAL = 10 * PP_SECOND;
 
 struct collecting {
 	struct pp_nccl_running *c;
@@ -26,6 +27,7 @@ struct collecting {
 	struct pp_nccl_run *r;
 	const char *dir;
 	pp_ns deadline;
+	bool (*stopped)(void); /* NULL: we were told to end already, as the others are */
 };
 
 static void lose(struct collecting *k, unsigned int rank, const char *why)
@@ -59,7 +61,7 @@ static void take_report(struct collecting *k, unsigned int rank)
 	struct pp_error err = {0};
 	json_t *answer = NULL;
 	const char *why;
-	int e = pp_channel_receive(from, k->deadline, pp_interrupted, &answer, &err);
+	int e = pp_channel_receive(from, k->deadline, k->stopped, &answer, &err);
 
 	why = json_string_value(json_object_get(answer, "text"));
 	if (!e && !json_is_true(json_object_get(answer, "ok")))
@@ -161,8 +163,7 @@ static void take_logs(struct collecting *k, unsigned int rank)
 	while (!e && !over) {
 		json_t *m = NULL;
 
-		e = pp_channel_receive(from, pp_clock_monotonic() + MESSAGE, pp_interrupted, &m,
-				       &err);
+		e = pp_channel_receive(from, pp_clock_monotonic() + MESSAGE, k->stopped, &m, &err);
 		over = !e && take_piece(k, rank, m, &fd, &room);
 		json_decref(m);
 	}
@@ -204,6 +205,11 @@ int pp_nccl_ranks_collect(struct pp_nccl_running *c, const char *dir, struct pp_
 
 		k.deadline = now + left + AFTER_TIMEOUT;
 	}
+	/* Who ends a job tells all of it: the others are at their reports, too. */
+	if (pp_interrupted())
+		k.deadline = now + AFTER_SIGNAL;
+	else
+		k.stopped = pp_interrupted;
 	ask_all(&k);
 	for (unsigned int i = 1; i < c->ranks.launch.size; i++)
 		if (c->ranks.channel[i])

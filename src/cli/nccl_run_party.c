@@ -19,6 +19,8 @@
 
 /* For all to come, and for rank 0 to let them begin. */
 static const pp_ns COME = 30 * PP_SECOND, BEGIN = 90 * PP_SECOND;
+/* Of rank 0, once we were told to end. */
+static const pp_ns LEAVE = 25 * PP_SECOND;
 enum { TURN_MS = 20 };
 
 bool pp_nccl_ranks_many(const struct pp_nccl_ranks *r)
@@ -219,6 +221,7 @@ int pp_nccl_ranks_report(struct pp_nccl_running *c, const char *dir, const struc
 	struct pp_json j = PP_JSON(&text, false);
 	struct pp_error err = {0};
 	char path[PATH_MAX];
+	pp_ns until = 0;
 
 	(void)snprintf(path, sizeof(path), "%s/" PP_NCCL_REPORT, dir);
 	pp_nccl_run_write(&j, NULL, r);
@@ -226,8 +229,12 @@ int pp_nccl_ranks_report(struct pp_nccl_running *c, const char *dir, const struc
 		return pp_complain(c->args, PP_EXIT_INTERNAL, "no report: %s",
 				   text.failed ? "out of memory" : err.text);
 	/* Rank 0 ends the run, and so the keeper; a second signal ends us at once. */
-	while (keeper_lives(&c->ranks))
+	while (keeper_lives(&c->ranks)) {
+		until = until ? until : pp_interrupted() ? pp_clock_monotonic() + LEAVE : 0;
+		if (until && pp_clock_monotonic() > until)
+			return PP_EXIT_INTERRUPTED;
 		(void)poll(NULL, 0, TURN_MS);
+	}
 	return 0;
 }
 

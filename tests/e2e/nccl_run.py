@@ -540,6 +540,19 @@ def part_lost():
     processes[0].kill()
     ends = end(processes)
     need(b"done" in ends[1][1], f"rank 1 of a dead rank 0: {ends[1]}")
+    # told to end as a launcher tells it, all processes at once: both ranks' reports are there
+    processes = launch("-q", "--json", "--", script("wait", f"{mark}=1 exec sleep 1000"))
+    need(until(lambda: len(living(mark)) == 2), "it does not begin")
+    time.sleep(0.3)
+    for pid in living("PEERPATH_TOKEN=0123456789abcdef"):
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+    ends = end(processes)
+    arm = json.loads(ends[0][1])["runs"][0]
+    need(ends[0][0] == 130 and arm["nodes"][0]["interrupted"] is True and not arm["missing_why"], f"{ends[0][0]} {arm['missing_why']} {ends[0][2]}")
+    need(until(lambda: not living(mark)), f"left behind: {living(mark)}")
     # a rank that hangs: not beyond the time
     began = time.monotonic()
     ends = end(launch("-q", "--json", "--timeout", "3s", "--", script("hang", f"[ $RANK = 1 ] && {mark}=1 exec sleep 1000\nexit 0")))
