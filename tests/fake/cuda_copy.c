@@ -16,8 +16,8 @@
  * some of them at each look at an event. PP_FAKE_CUDA, words with commas between: fail-context;
  * fail-copy: every tenth copy of a process fails; fail-direct: copies between two places of GPUs
  * do; no-read-only: memory cannot be page-locked for reading only; hang: no copy of more than 1 MiB
- * is ever done; hang-direct: nor one between two places of GPUs; no-export, no-import, no-access: sharing memory fails there; both-ways: access
- * cannot be had for reading alone.
+ * is ever done; hang-direct: nor one between two places of GPUs; no-export, no-import, no-access:
+ *sharing memory fails there; both-ways: access cannot be had for reading alone.
  */
 #include "cuda_copy.h"
 
@@ -410,6 +410,14 @@ API int cuEventSynchronize(struct event *event)
 	return 0;
 }
 
+/* Memory that cuMemAlloc() gave has an owner: the context in which it was called. */
+static bool is_owned(uint64_t at)
+{
+	const struct memory *m = fake_find(at);
+
+	return m && !m->block->vmm && !m->block->imported;
+}
+
 static int begin(struct op op, struct stream *s)
 {
 	const char *delay = getenv("PP_FAKE_CUDA_DELAY_US");
@@ -428,6 +436,8 @@ static int begin(struct op op, struct stream *s)
 	pthread_mutex_lock(&fake_lock);
 	if (!op.from && !is_pinned(op.host, op.len, !op.to_device))
 		fake_wrong("a copy of memory that is not page-locked");
+	if (!op.kernel && (is_owned(op.device) || (op.from && is_owned(op.from))))
+		fake_wrong("the copy engines would wait for the application's context");
 	if (!fake_find(op.device) || (op.from && !fake_find(op.from)))
 		fake_wrong("a copy of memory that is not, or no more, the device's");
 	op.next = NULL;

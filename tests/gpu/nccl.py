@@ -403,12 +403,14 @@ def calls():
 
 
 def ends():
-    for who, what in (("s", "kill"), ("r", "kill"), ("s", "dereg"), ("r", "dereg")):
-        client(f"{'sender' if who == 's' else 'receiver'}: {what}", LO, "-s", "vmm", "-t", "vmm", "-c", who + what, "-n", "3",
-               "ends", limit=20, expect=-9)
-    if mps.there:
-        mps.stop()
-        mps.start()
+    for kind in ("vmm", "alloc"):
+        for what in ("sdereg", "rdereg", "sdestroy", "sclose", "skill", "rkill"):
+            client(f"ends in the middle, {kind}: {what}", LO, "-s", kind, "-t", kind, "-c", what, "-n", "3", "ends",
+                   limit=20, expect=-9)
+            # What the next ones meet is the server's, not theirs.
+            if mps.there and "kill" in what:
+                mps.stop()
+                mps.start()
 
 
 def main():

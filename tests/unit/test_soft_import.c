@@ -163,6 +163,7 @@ static void lending(void **state)
 	begin(&s, 0x105);
 	assert_int_equal(soft_import_lend(s.view, &d, 8, 64, &copier, &loan), 0);
 	assert_int_equal((uintptr_t)loan.at, 0x500000000000 + 4096 + 8);
+	assert_false(loan.import->allocated);
 	assert_true(soft_loan_good(&loan));
 	assert_int_equal(soft_import_lend(s.view, &d, 0, LEN - 4096, &allocated, &loan), 0);
 	assert_int_equal(soft_import_lend(s.view, &d, 0, 64, NULL, &loan), 0);
@@ -238,12 +239,14 @@ static void leaving(void **state)
 	reply(SOFT_COPY_MAP, -EOPNOTSUPP);
 	expect_said(1, 0x307, -EOPNOTSUPP);
 	/* One's own is where it is. */
-	m = (struct soft_mapping){.of = {.len = LEN, .fd = -1}, .at = 0x600000000000};
+	m = (struct soft_mapping){.of = {.kind = SOFT_EXPORT_IPC, .len = LEN, .fd = -1},
+				  .at = 0x600000000000};
 	d.export = 0x407;
 	assert_int_equal(soft_import_begin(s.view, &copier, 0x407, &m, true), 0);
 	expect_said(1, 0x407, 0);
 	assert_int_equal(soft_import_lend(s.view, &d, 0, 64, &copier, &loan), 0);
 	assert_int_equal((uintptr_t)loan.at, 0x600000000000);
+	assert_true(loan.import->allocated);
 	soft_import_withdraw(s.view, 0x407);
 	expect_said(1, 0x407, SOFT_IMPORT_GONE);
 	assert_null(asked);

@@ -89,6 +89,7 @@ int soft_import_begin(struct soft_shelf_view *view, struct soft_copier *copier, 
 	i->copier = copier;
 	i->number = number;
 	i->own = own;
+	i->allocated = own && mapping->of.kind == SOFT_EXPORT_IPC;
 	i->ask.what = SOFT_COPY_MAP;
 	i->ask.mapping = &i->mapping;
 	i->ask.to_device = true;

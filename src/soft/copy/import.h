@@ -35,7 +35,8 @@ struct soft_import {
 	struct soft_copier *copier;
 	uint32_t number;
 	enum soft_import_state state;
-	bool own; /* this process's: it is where it is */
+	bool own;	/* this process's: it is where it is */
+	bool allocated; /* and another context of this process owns it (cuda_device.h) */
 	bool withdrawn;
 	unsigned int users; /* copies under way */
 };

@@ -55,8 +55,8 @@ struct soft_copy {
 	int rc;			      /* when done: 0, or -errno: the bytes are anybody's guess */
 	/* Never called by who begins it. The copy may be freed. */
 	void (*done)(struct soft_copy *copy);
+	bool by_kernel; /* one of its places is memory that another context owns */
 	/* The copier's. */
-	bool by_kernel;
 	struct soft_copy *next;
 	void *event;
 	pp_ns begun;

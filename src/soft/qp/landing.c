@@ -283,6 +283,7 @@ void soft_landing_cut(struct soft_landing *l)
 	/* A copy to the device only reads there. */
 	if (e->num_loans && e->loans[0].import) {
 		e->copy.from = (uintptr_t)e->at;
+		e->copy.by_kernel = e->loans[0].import->allocated;
 		e->mover->direct++;
 		e->mover->direct_bytes += e->len;
 	} else {
@@ -306,6 +307,7 @@ void soft_landing_fetch(struct soft_landing *l)
 	e->mover->direct++;
 	e->mover->direct_bytes += e->len;
 	e->copy.host = (void *)(uintptr_t)e->at;
+	e->copy.by_kernel = loan->import->allocated;
 	e->copy.len = e->len;
 	e->copy.done = soft_effect_copied;
 	soft_copy_bring(e->mover, &e->copy, loan->import->copier, (uintptr_t)loan->at);

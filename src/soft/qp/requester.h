@@ -68,6 +68,14 @@ void soft_requester_fail(struct soft_qp *qp, unsigned int status);
 /* Fails when the oldest work request was found to be wrong on this side. */
 void soft_requester_settle(struct soft_qp *qp);
 
+/* requester_hand.c */
+/* Packets of @wr from @index on whose bytes are at hand. */
+uint32_t soft_requester_at_hand(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index);
+/* Packets that wait for room together, where @left are at hand: what is lent is one copy for the
+ * peer's GPU, and not to be cut for want of room. */
+uint32_t soft_requester_whole(struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t index,
+			      uint32_t left);
+
 /* requester_local.c: carries out a request that needs no packet; an enum soft_wc_status. */
 unsigned int soft_requester_local(struct soft_qp *qp, const struct soft_send_wr *wr);
 

@@ -103,28 +103,6 @@ static struct soft_send_wr *current(struct soft_qp *qp)
 
 enum may { MAY_SEND, MAY_AFTER_ANSWER, MAY_AFTER_OTHERS, MAY_AFTER_COPY };
 
-/* What is lent is one copy for the peer's GPU: it waits for room for all of a record. */
-static uint32_t whole(struct soft_qp *qp, const struct soft_send_wr *wr, uint32_t index,
-		      uint32_t left)
-{
-	uint32_t most = qp->jumbo / qp->attr.mtu;
-	struct soft_direct direct;
-
-	if (!left || !soft_outgoing_direct(&qp->req.outgoing, wr,
-					   soft_send_wr_offset(qp, wr, index), &direct))
-		return 1;
-	return most < left ? most : left;
-}
-
-/* Packets of @wr from @index on whose bytes are at hand. */
-static uint32_t at_hand(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index)
-{
-	uint32_t offset = soft_send_wr_offset(qp, wr, index);
-	uint32_t ready = soft_outgoing_ready(&qp->req.outgoing, wr, offset);
-
-	return ready >= wr->length - offset ? wr->rc.num_psn - index : ready / qp->attr.mtu;
-}
-
 static enum may may_send(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t index)
 {
 	const struct soft_requester *req = &qp->req;
@@ -133,11 +111,12 @@ static enum may may_send(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t i
 	if (req->probing && req->send_psn != req->una_psn)
 		return MAY_AFTER_ANSWER;
 	if (soft_qp_may_be_far(qp)) {
-		uint32_t left = at_hand(qp, wr, index);
+		uint32_t left = soft_requester_at_hand(qp, wr, index);
 
 		if (!left)
 			return MAY_AFTER_COPY;
-		cost = soft_send_wr_cost(qp, wr, index, index + whole(qp, wr, index, left));
+		cost = soft_send_wr_cost(qp, wr, index,
+					 index + soft_requester_whole(qp, wr, index, left));
 	}
 	if (soft_send_wr_asks(wr) && req->reads_open >= qp->attr.max_rd_atomic)
 		return MAY_AFTER_ANSWER;
@@ -311,7 +290,8 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 {
 	struct soft_requester *req = &qp->req;
 	bool fresh = req->send_psn == req->next_psn;
-	uint32_t left = soft_qp_may_be_far(qp) ? at_hand(qp, wr, index) : wr->rc.num_psn - index;
+	uint32_t left = soft_qp_may_be_far(qp) ? soft_requester_at_hand(qp, wr, index)
+					       : wr->rc.num_psn - index;
 	uint32_t count = together(qp, wr, index, left);
 	struct soft_packet p = data_packet(qp, wr, index, count);
 	struct soft_pieces pieces;
