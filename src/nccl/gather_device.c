@@ -29,8 +29,10 @@ static void note_simulated(struct pp_nccl_said *s, struct pp_nccl_span name)
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
 		size_t n = strlen(heads[i]);
 
-		if (name.len > n && !memcmp(name.at, heads[i], n) && name.at[n] >= '0' &&
-		    name.at[n] <= '9' && s->job->simulated.file == PP_NCCL_NONE)
+		/* soft_eth0: the one of an interface, without a description */
+		if (name.len > n && !memcmp(name.at, heads[i], n) &&
+		    ((name.at[n] >= '0' && name.at[n] <= '9') || (!i && name.at[n] == '_')) &&
+		    s->job->simulated.file == PP_NCCL_NONE)
 			s->job->simulated = pp_nccl_job_here(s->job);
 	}
 }
