@@ -191,6 +191,7 @@ static int read_numbers(struct run *r)
 			r->args, PP_EXIT_USAGE,
 			"-o does not take '%s': sum, prod, max, min or avg; a file is -J", word);
 	word = pp_args_get(r->args, "memory");
+	o->busy_ok = pp_args_has(r->args, "busy-ok");
 	o->vmm = word && !strcmp(word, "cuda-vmm");
 	return 0;
 }

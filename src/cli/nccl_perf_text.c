@@ -67,8 +67,9 @@ static void print_libraries(const struct pp_perf *p)
 static void print_settings(const struct pp_perf *p)
 {
 	static const char *const words[] = {
-		"whether MPS runs is unknown: without it ranks of one GPU take turns, and no speed "
-		"means anything",
+		("whether MPS runs is unknown: without it ranks of one GPU take turns, and no "
+		 "speed "
+		 "means anything"),
 		"MPS does not run: ranks of one GPU take turns, and no speed means anything",
 		"MPS runs: the ranks' work is side by side on it"};
 	const struct pp_perf_rank_info *r = &p->rank[p->n_ranks - 1];
@@ -282,6 +283,9 @@ void pp_perf_text_notes(const struct pp_perf *p)
 {
 	if (p->began && !p->ended)
 		print_clocks(p);
+	if (p->simulated)
+		(void)printf("# Simulated: NCCL has loaded the software RDMA device: the chain is "
+			     "exercised, nothing is proven\n");
 	if (!p->options.checks)
 		(void)printf(
 			"# Nothing was verified (--check=0): this is no proof that data arrived "

@@ -82,11 +82,7 @@ static int run_ready(struct pp_json *data, const void *arg, struct pp_error *err
 	pp_ask_doing("loading libnccl");
 	r = pp_nccl_library_open(arg, &library, err);
 	pp_ask_doing("a look for a GPU");
-	if (!r)
-		r = pp_perf_gpu_open(/* bdf= */ NULL, 0, &gpu, err);
-	if (!r)
-		pp_perf_gpu_close(&gpu);
-	return r;
+	return r ? r : pp_perf_gpu_find(/* bdf= */ NULL, 0, &gpu, err);
 }
 
 int pp_nccl_running_ready(struct pp_nccl_running *c)

@@ -32,6 +32,7 @@ struct pp_perf_options {
 	unsigned int checks; /* of each size and place; 0: nothing is verified */
 	bool one_gpu;	     /* all ranks of a host on one GPU */
 	bool apart;	     /* each rank gets a NCCL_HOSTID of its own */
+	bool busy_ok;	     /* though others use a GPU */
 	bool vmm;	     /* buffers by cuMemCreate */
 	const char *gpu;     /* BDF: with one_gpu, or of a single rank; NULL */
 	const char *library; /* NULL: what the job would load */
@@ -42,7 +43,8 @@ struct pp_perf_options {
 
 struct pp_perf_rank_info {
 	char node[64], host[256];
-	int64_t pid, device, mps; /* mps -1: unknown */
+	int64_t pid, device, mps,
+		users; /* users: others' contexts before; mps, users -1: unknown */
 	const char *gpu, *gpu_name, *library, *library_by, *library_other, *hostid; /* arena */
 	unsigned int major, minor, patch;
 	int number;
@@ -94,7 +96,8 @@ struct pp_perf {
 	const char *ended;	 /* why it ended early; NULL: it did not */
 	const char *shrunk;	 /* what was left out and why; NULL */
 	bool interrupted, began; /* began: ranks had their communicators, or were making them */
-	enum pp_verdict verdict;
+	bool simulated;		 /* NCCL of a rank has loaded the software RDMA device */
+	enum pp_verdict verdict; /* of the results; simulated ones prove nothing */
 };
 
 /* What a run tells while it goes on; members may be NULL. */
@@ -109,7 +112,7 @@ struct pp_perf_watch {
 
 /*
  * 0 whatever came of it, also when it ended early; negative errno when nothing could begin: no NCCL
- * (-ENOENT), no GPU (-ENODEV), -ENOMEM...: one line in @err.
+ * (-ENOENT), no GPU (-ENODEV), -EBUSY, -ENOMEM...: one line in @err.
  */
 int pp_perf_run(struct pp_party *party, const struct pp_perf_options *options,
 		const struct pp_perf_watch *watch, struct pp_perf **ret, struct pp_error *err);

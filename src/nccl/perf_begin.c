@@ -28,30 +28,62 @@ static unsigned int place_of(const struct pp_perf_course *c, unsigned int i)
 	return before;
 }
 
-static void open_one(struct pp_perf_course *c, unsigned int i)
+static void send_text(struct pp_perf_course *c, unsigned int i, struct pp_json *j,
+		      struct pp_buf *text)
+{
+	pp_json_end_object(j);
+	pp_perf_send(c, i, pp_buf_text(text), text->len);
+	pp_buf_done(text);
+}
+
+static void look_one(struct pp_perf_course *c, unsigned int i)
 {
 	const struct pp_perf_options *o = &c->p->options;
 	const struct pp_party_node *node = pp_party_node(c->party, i);
 	struct pp_perf_rank_info *info = &c->p->rank[i];
-	unsigned int place = place_of(c, i);
 	struct pp_buf text;
 	struct pp_json j;
 
 	(void)snprintf(info->node, sizeof(info->node), "%s", node->id);
 	(void)snprintf(info->host, sizeof(info->host), "%s", node->host);
+	pp_perf_order_begin(&j, &text, "look");
+	if (o->gpu)
+		pp_json_str(&j, "gpu", o->gpu);
+	pp_json_u64(&j, "ordinal", o->one_gpu ? 0 : place_of(c, i));
+	send_text(c, i, &j, &text);
+}
+
+static int take_users(struct pp_perf_course *c, unsigned int i, struct pp_error *err)
+{
+	const struct pp_perf_seat *s = &c->seat[i];
+	struct pp_perf_rank_info *info = &c->p->rank[i];
+	const char *gpu = json_string_value(json_object_get(s->answer, "gpu"));
+
+	info->users = json_object_get(s->answer, "users") ? pp_perf_answer(s, "users") : -1;
+	if (info->users <= 0 || c->p->options.busy_ok)
+		return 0;
+	return pp_error_set(err, -EBUSY,
+			    "rank %u on %s: %lld process%s a context on GPU %.32s: --busy-ok runs "
+			    "all the same",
+			    i, info->node, (long long)info->users,
+			    info->users > 1 ? "es have" : " has", gpu ? gpu : "?");
+}
+
+static void open_one(struct pp_perf_course *c, unsigned int i)
+{
+	const struct pp_perf_options *o = &c->p->options;
+	struct pp_perf_rank_info *info = &c->p->rank[i];
+	struct pp_buf text;
+	struct pp_json j;
+
 	pp_perf_order_begin(&j, &text, "open");
 	if (o->library)
 		pp_json_str(&j, "library", o->library);
-	if (o->gpu)
-		pp_json_str(&j, "gpu", o->gpu);
-	pp_json_u64(&j, "ordinal", o->one_gpu ? 0 : place);
 	if (o->apart && c->n > 1) {
-		info->hostid = pp_arena_printf(&c->p->arena, "%s-rank%u", node->host, i);
+		info->hostid = pp_arena_printf(&c->p->arena, "%s-rank%u", info->host, i);
 		pp_json_str(&j, "hostid", info->hostid);
 	}
-	pp_json_end_object(&j);
-	pp_perf_send(c, i, pp_buf_text(&text), text.len);
-	pp_buf_done(&text);
+	send_text(c, i, &j, &text);
 }
 
 static void take_rank(struct pp_perf_course *c, unsigned int i)
@@ -93,6 +125,12 @@ static int open_all(struct pp_perf_course *c, struct pp_error *err)
 
 	for (unsigned int i = 0; i < c->n && !r; i++)
 		r = pp_party_agent(c->party, i, &c->seat[i].channel, err);
+	for (unsigned int i = 0; i < c->n && !r; i++)
+		look_one(c, i);
+	if (!r)
+		r = pp_perf_await(c, OPEN_LIMIT, NULL, err);
+	for (unsigned int i = 0; i < c->n && !r; i++)
+		r = take_users(c, i, err);
 	for (unsigned int i = 0; i < c->n && !r; i++)
 		open_one(c, i);
 	if (!r)
@@ -185,7 +223,10 @@ static int make_communicator(struct pp_perf_course *c, struct pp_error *err)
 			return pp_error_set(err, -ENOMEM, "no memory for an order");
 		pp_perf_send(c, i, pp_buf_text(&one), one.len);
 	}
-	return pp_perf_await(c, limit, "making the communicator", err);
+	r = pp_perf_await(c, limit, "making the communicator", err);
+	for (unsigned int i = 0; i < c->n && !r; i++)
+		c->p->simulated |= json_is_true(json_object_get(c->seat[i].answer, "simulated"));
+	return r;
 }
 
 /* The shortest of some exchanges tells most: what its answer may be old is half of it. */

@@ -89,7 +89,7 @@ static int find(const struct finder *f, const char *bdf, int ordinal, struct pp_
 			    ordinal, g->count);
 }
 
-int pp_perf_gpu_open(const char *bdf, int ordinal, struct pp_perf_gpu *ret, struct pp_error *err)
+int pp_perf_gpu_find(const char *bdf, int ordinal, struct pp_perf_gpu *ret, struct pp_error *err)
 {
 	struct pp_perf_gpu g = {.mps = -1};
 	struct finder f = {0};
@@ -106,25 +106,31 @@ int pp_perf_gpu_open(const char *bdf, int ordinal, struct pp_perf_gpu *ret, stru
 				    code);
 	r = find(&f, bdf, ordinal, &g, err);
 	if (!r)
-		r = pp_cuda_open(g.bdf, &g.cuda, err);
+		*ret = g;
+	return r;
+}
+
+int pp_perf_gpu_open(struct pp_perf_gpu *g, struct pp_error *err)
+{
+	int code, r = pp_cuda_open(g->bdf, &g->cuda, err);
+
 	if (r)
 		return r;
-	code = g.cuda->call.stream_create(&g.stream, PP_CUDA_NON_BLOCKING);
+	code = g->cuda->call.stream_create(&g->stream, PP_CUDA_NON_BLOCKING);
 	if (!code)
-		code = g.cuda->call.event_create(&g.event, PP_CUDA_NO_TIMING);
-	g.chunk = mmap(NULL, PP_PERF_CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		       0);
-	if (g.chunk == MAP_FAILED)
-		g.chunk = NULL;
-	if (code || !g.chunk) {
-		r = code ? pp_cuda_fail(g.cuda, "cuStreamCreate", code, err)
+		code = g->cuda->call.event_create(&g->event, PP_CUDA_NO_TIMING);
+	g->chunk = mmap(NULL, PP_PERF_CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	if (g->chunk == MAP_FAILED)
+		g->chunk = NULL;
+	if (code || !g->chunk) {
+		r = code ? pp_cuda_fail(g->cuda, "cuStreamCreate", code, err)
 			 : pp_error_set(err, -ENOMEM, "no memory for a bounce buffer");
-		pp_perf_gpu_close(&g);
+		pp_perf_gpu_close(g);
 		return r;
 	}
 	/* Slower where it cannot be, and else the same. */
-	g.locked = !g.cuda->call.host_register(g.chunk, PP_PERF_CHUNK, PP_CUDA_PORTABLE);
-	*ret = g;
+	g->locked = !g->cuda->call.host_register(g->chunk, PP_PERF_CHUNK, PP_CUDA_PORTABLE);
 	return 0;
 }
 

@@ -24,8 +24,12 @@ struct pp_perf_gpu {
 	bool locked;
 };
 
-/* @bdf NULL: the @ordinal-th that CUDA sees. -ENODEV: none, in one line. */
-int pp_perf_gpu_open(const char *bdf, int ordinal, struct pp_perf_gpu *ret, struct pp_error *err);
+/*
+ * @bdf NULL: the @ordinal-th that CUDA sees. -ENODEV: none, in one line. It has no context yet.
+ */
+int pp_perf_gpu_find(const char *bdf, int ordinal, struct pp_perf_gpu *ret, struct pp_error *err);
+/* Its context, of one that was found. */
+int pp_perf_gpu_open(struct pp_perf_gpu *g, struct pp_error *err);
 /* -ENOMEM: the GPU has not so much. */
 int pp_perf_gpu_buffers(struct pp_perf_gpu *g, enum pp_memory_kind kind, uint64_t send,
 			uint64_t receive, struct pp_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nccl/perf_rank.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <sodium.h>
@@ -15,6 +16,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "nccl/perf_rank_state.h"
+#include "nccl/perf_users.h"
 #include "base/banned.h"
 
 enum { LOG_PART = 256 << 10, MOST_RANKS = 1 << 20, MOST_ITERATIONS = 1000000 };
@@ -140,21 +142,39 @@ static void write_clock_name(struct pp_json *out)
 		pp_json_str(out, "clock", text);
 }
 
+/* Before any rank has a context: all of those that NVML sees are others'. */
+static int do_look(struct pp_perf_rank *r, const json_t *order, struct pp_json *out,
+		   struct pp_error *err)
+{
+	int64_t ordinal = 0;
+	int e = pp_perf_number(order, "ordinal", 0, 1023, &ordinal, err), users;
+
+	if (!e && r->gpu.cuda)
+		e = pp_error_set(err, -EBADMSG, "the GPU is open");
+	e = e ? e : pp_perf_gpu_find(text_of(order, "gpu"), (int)ordinal, &r->gpu, err);
+	if (e)
+		return e;
+	users = pp_perf_users(r->gpu.bdf);
+	pp_json_str(out, "gpu", r->gpu.bdf);
+	if (users >= 0)
+		pp_json_i64(out, "users", users);
+	return 0;
+}
+
 static int do_open(struct pp_perf_rank *r, const json_t *order, struct pp_json *out,
 		   struct pp_error *err)
 {
 	const char *host = text_of(order, "hostid");
-	int64_t ordinal = 0;
-	int e = pp_perf_number(order, "ordinal", 0, 1023, &ordinal, err);
+	int e;
 
-	if (e)
-		return e;
+	if (!r->gpu.bdf[0] || r->gpu.cuda)
+		return pp_error_set(err, -EBADMSG, "no GPU was found, or it is open");
 	if (host && setenv("NCCL_HOSTID", host, 1))
 		return pp_error_set(err, -ENOMEM, "no memory for NCCL_HOSTID");
 	catch_log(r);
 	e = pp_nccl_library_open(text_of(order, "library"), &r->library, err);
 	if (!e)
-		e = pp_perf_gpu_open(text_of(order, "gpu"), (int)ordinal, &r->gpu, err);
+		e = pp_perf_gpu_open(&r->gpu, err);
 	if (e)
 		return e;
 	pp_json_str(out, "library", r->library.path);
@@ -214,6 +234,14 @@ static int do_id(struct pp_perf_rank *r, const json_t *order, struct pp_json *ou
 	return 0;
 }
 
+/* Has NCCL loaded verbs, and are they the software device's? */
+static bool is_simulated(void)
+{
+	void *verbs = dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_NOLOAD);
+
+	return verbs && dlsym(verbs, "peerpath_soft_dmabuf_range");
+}
+
 static int do_init(struct pp_perf_rank *r, const json_t *order, struct pp_json *out,
 		   struct pp_error *err)
 {
@@ -223,7 +251,6 @@ static int do_init(struct pp_perf_rank *r, const json_t *order, struct pp_json *
 	size_t len = 0;
 	int code, e = pp_perf_number(order, "size", 1, MOST_RANKS, &size, err);
 
-	(void)out;
 	e = e ? e : pp_perf_number(order, "rank", 0, size - 1, &rank, err);
 	if (e)
 		return e;
@@ -236,8 +263,10 @@ static int do_init(struct pp_perf_rank *r, const json_t *order, struct pp_json *
 	r->size = (int)size;
 	pp_cuda_enter(r->gpu.cuda);
 	code = r->library.call.init_rank(&r->comm, r->size, id, r->rank);
-	if (!code)
+	if (!code) {
+		pp_json_bool(out, "simulated", is_simulated());
 		return 0;
+	}
 	r->comm = NULL;
 	return pp_nccl_library_fail(&r->library, NULL, "ncclCommInitRank", code, err);
 }
@@ -295,9 +324,9 @@ static const struct {
 	int (*run)(struct pp_perf_rank *r, const json_t *order, struct pp_json *out,
 		   struct pp_error *err);
 } orders[] = {
-	{"open", do_open},     {"buffers", do_buffers}, {"id", do_id},
-	{"init", do_init},     {"clock", do_clock},	{"time", do_time},
-	{"sample", do_sample}, {"check", do_check},	{"close", do_close},
+	{"look", do_look},   {"open", do_open},	  {"buffers", do_buffers}, {"id", do_id},
+	{"init", do_init},   {"clock", do_clock}, {"time", do_time},	   {"sample", do_sample},
+	{"check", do_check}, {"close", do_close},
 };
 
 static int follow(struct pp_perf_rank *r, const json_t *order, struct pp_json *out,

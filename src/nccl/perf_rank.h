@@ -6,7 +6,8 @@
  * Orders are objects {"do": WORD, ...}, each has one answer, {"ok": true, ...} or {"ok": false,
  * "error": errno, "text": one line}; both may have "log": what NCCL has printed meanwhile.
  *
- *   open     library, GPU, NCCL_HOSTID      -> what was found
+ *   look     GPU                            -> who else uses it
+ *   open     library, NCCL_HOSTID           -> what was found
  *   buffers  bytes, memory kind
  *   id       (rank 0)                       -> the communicator's unique id
  *   init     id, rank, size

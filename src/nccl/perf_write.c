@@ -21,6 +21,10 @@ static void write_rank(struct pp_json *j, const struct pp_perf_rank_info *r, uns
 		pp_json_bool(j, "mps", r->mps);
 	else
 		pp_json_null(j, "mps");
+	if (r->users >= 0)
+		pp_json_i64(j, "gpu_users_before", r->users);
+	else
+		pp_json_null(j, "gpu_users_before");
 	pp_json_str(j, "library", r->library);
 	pp_json_str(j, "library_found_by", r->library_by);
 	pp_json_str(j, "library_of_python", r->library_other);
@@ -93,6 +97,7 @@ static void write_options(struct pp_json *j, const struct pp_perf_options *o)
 	pp_json_u64(j, "checks", o->checks);
 	pp_json_bool(j, "one_gpu", o->one_gpu);
 	pp_json_bool(j, "apart", o->apart);
+	pp_json_bool(j, "busy_ok", o->busy_ok);
 	pp_json_str(j, "memory", o->vmm ? "cuda-vmm" : "cuda");
 	pp_json_double(j, "timeout_s", (double)o->limit / (double)PP_SECOND);
 	pp_json_end_object(j);
@@ -104,7 +109,13 @@ void pp_perf_write(struct pp_json *j, const struct pp_perf *p)
 
 	pp_json_str(j, "peerpath_version", PEERPATH_VERSION);
 	pp_json_str(j, "started", pp_clock_format(p->started, when, sizeof(when)));
-	pp_json_str(j, "verdict", pp_verdict_name(p->verdict));
+	pp_json_bool(j, "simulated", p->simulated);
+	pp_json_str(j, "verdict", pp_verdict_name(p->simulated ? PP_UNKNOWN : p->verdict));
+	if (p->simulated)
+		pp_json_str(j, "simulation",
+			    p->verdict == PP_PASS   ? "passed"
+			    : p->verdict == PP_FAIL ? "failed"
+						    : "not verified");
 	pp_json_str(j, "ended", p->ended);
 	pp_json_str(j, "left_out", p->shrunk);
 	pp_json_str(j, "launched_by", p->launched_by);
