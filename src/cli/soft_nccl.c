@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -184,13 +185,23 @@ static void say_mps(const struct pp_args *args)
 			  connections);
 }
 
+/* Ourselves, by a verb that runs no NCCL: a simulation. That we name the library means nothing. */
+static bool is_simulation(const struct pp_args *args)
+{
+	struct stat own, program;
+
+	return pp_args_operands(args) > 1 && strcmp(pp_args_operand(args, 1), "nccl") != 0 &&
+	       !stat("/proc/self/exe", &own) && !stat(pp_args_operand(args, 0), &program) &&
+	       own.st_dev == program.st_dev && own.st_ino == program.st_ino;
+}
+
 int pp_soft_nccl(const struct pp_args *args, const struct soft_config *devices)
 {
 	struct pp_soft_nccl_library library = {.path = ""};
 	char device[SOFT_CONFIG_NAME_MAX + 1];
 	bool found, meant = any_variable();
 
-	if (pp_args_has(args, "no-nccl") || !devices->num_devices)
+	if (pp_args_has(args, "no-nccl") || !devices->num_devices || is_simulation(args))
 		return 0;
 	found = pp_soft_nccl_find(pp_args_operand(args, 0), meant, &library);
 	if (!found && !meant)
