@@ -113,6 +113,9 @@ static void read_one(struct pp_rollout *r, struct pp_rollout_bundle *row, const 
 	row->error = take_result(r, row, b);
 	if (!row->error)
 		take_facts(r, row, b);
+	/* Scrubbing gives one boot another id in each bundle. */
+	if (pp_bundle_manifest(b)->scrubbed)
+		row->boot = NULL;
 	if (!row->error && row->simulated && !r->simulation)
 		row->error = "is of a simulation: it proves nothing";
 	pp_bundle_free(b);

@@ -546,7 +546,7 @@ def bombs(bad):
 
 # What may differ between the facts of a recording and of its scrubbed copy.
 SCRUBBED_FACTS = {
-    "gpu.uuid", "gpu.serial", "hca.node_guid", "hca.sys_image_guid", "port.gids", "kernel.build",
+    "gpu.uuid", "gpu.serial", "hca.node_guid", "hca.sys_image_guid", "port.gids", "kernel.build", "kernel.boot_id",
     "kernel.cmdline", "kmsg.lines", "limits.cgroup",
 }
 
