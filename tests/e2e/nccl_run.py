@@ -374,8 +374,15 @@ def part_logs():
     need("2.18.1" in arm["nccl_version"] and "2.27.7" in arm["nccl_version"], f"{arm['nccl_version']}")
 
 
+def need_auditor():
+    if os.environ.get("PEERPATH_SANITIZED"):
+        print("a sanitizer and an auditor do not share a process")
+        sys.exit(77)
+
+
 def part_soft():
     """Below `peerpath soft`: the observer and the device's registry count the same regions, and all is marked."""
+    need_auditor()
     if subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode:
         print("user and network namespaces are not permitted here")
         sys.exit(77)
@@ -395,6 +402,7 @@ def part_soft():
 def part_controls():
     """tests/fake's NCCL on the software device: what it registers, and by which way, is counted by the observer in its
     processes and by the device's registry; what each control must take away is DESIGN's."""
+    need_auditor()
     if subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode:
         print("user and network namespaces are not permitted here")
         sys.exit(77)
@@ -422,8 +430,6 @@ def part_controls():
     # the fake's data goes by TCP: the device's own ports have not carried it, and no number of right lines makes up for that
     done = subprocess.run(["unshare", "-rn", "sh", "-c", f"ip link set lo up; exec {PEERPATH} nccl run --simulate {words.replace('--controls ', '')}"],
                           capture_output=True, timeout=150, env=environment(NCCL_NET="IB", LD_LIBRARY_PATH=fakes), check=False)
-    if os.environ.get("PEERPATH_SANITIZED"):
-        return None
     document = json.loads(done.stdout)
     ports = document["runs"][0]["nodes"][0]["traffic"]["ports"]
     need(ports and all(p["simulated"] for p in ports), f"no ports of the made /sys: {ports}")

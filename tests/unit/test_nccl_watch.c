@@ -18,6 +18,7 @@
 #include "nccl/feed.h"
 #include "nccl/run_library.h"
 #include "nccl/run_logging.h"
+#include "nccl/run_merge.h"
 #include "nccl/run_settings.h"
 #include "nccl/run_tree.h"
 #include "trace/traffic_parts.h"
@@ -228,6 +229,70 @@ static void test_figures(void **state)
 	pp_nccl_feed_done(&f);
 }
 
+static struct pp_nccl_run *report(const char *host, const char *timeout, uint64_t dmabuf, bool wide)
+{
+	struct pp_nccl_run *r;
+	struct pp_nccl_run_node *n;
+
+	assert_int_equal(pp_nccl_run_new(PP_NCCL_ARM_UNCHANGED, 1, &r), 0);
+	n = r->node;
+	(void)snprintf(n->host, sizeof(n->host), "%s", host);
+	n->ranks = 1;
+	n->cpu_seconds = 2;
+	n->log_bytes = 100;
+	n->library.made[PP_REGISTERED_DMABUF] = dmabuf;
+	n->observed.way[PP_REGISTERED_DMABUF].made = dmabuf;
+	n->n_mapped = 1;
+	(void)snprintf(n->mapped, sizeof(n->mapped), "/lib/libnccl.so.2");
+	if (!dmabuf)
+		(void)snprintf(n->library.why, sizeof(n->library.why), "nothing");
+	if (wide) {
+		n->traffic.window = 5;
+		n->kernel.made[PP_REGISTERED_DMABUF] = 7;
+	} else {
+		(void)snprintf(n->kernel.why, sizeof(n->kernel.why), "another looks");
+	}
+	(void)pp_nccl_run_setting_add(r, PP_NCCL_FROM_USER, "NCCL_IB_TIMEOUT", timeout);
+	(void)pp_nccl_run_setting_add(r, PP_NCCL_FROM_LOGGING, "NCCL_DEBUG_FILE", host);
+	return r;
+}
+
+/* Three processes on two hosts: sums by host, and of the whole node by who looked at it. */
+static void test_merge(void **state)
+{
+	struct pp_nccl_run *all = report("a", "20", 4, true), *second = report("a", "20", 0, false),
+			   *third = report("b", "21", 3, true);
+
+	(void)state;
+	second->node[0].status = 9;
+	assert_int_equal(pp_nccl_run_merge(all, second), 0);
+	assert_int_equal(pp_nccl_run_merge(all, third), 0);
+	assert_int_equal(all->n_nodes, 2);
+	assert_int_equal(all->node[0].ranks, 2);
+	assert_int_equal(all->node[0].status, 9);
+	assert_true(all->node[0].cpu_seconds == 4);
+	assert_int_equal(all->node[0].log_bytes, 200);
+	assert_int_equal(all->node[0].library.made[PP_REGISTERED_DMABUF], 4);
+	assert_string_equal(all->node[0].library.why, "");
+	assert_int_equal(all->node[0].kernel.made[PP_REGISTERED_DMABUF], 7);
+	assert_string_equal(all->node[0].kernel.why, "");
+	assert_int_equal(all->node[0].n_mapped, 1);
+	assert_int_equal(all->node[1].observed.way[PP_REGISTERED_DMABUF].made, 3);
+	/* a value of two processes of one host is one node's; another value is another row */
+	assert_int_equal(all->n_settings, 3);
+	assert_int_equal(all->setting[0].nodes, 1);
+	assert_string_equal(all->setting[1].name, "NCCL_DEBUG_FILE");
+	assert_int_equal(all->setting[1].nodes, 2);
+	assert_string_equal(all->setting[2].value, "21");
+	/* who looks at the node comes later than the others */
+	assert_int_equal(pp_nccl_run_merge(second, all), 0);
+	assert_int_equal(second->node[0].traffic.window, 5);
+	assert_int_equal(second->node[0].kernel.made[PP_REGISTERED_DMABUF], 7);
+	pp_nccl_run_free(all);
+	pp_nccl_run_free(second);
+	pp_nccl_run_free(third);
+}
+
 static void write_counter(const char *top, const char *name, const char *text)
 {
 	char path[256];
@@ -307,7 +372,7 @@ int main(void)
 		cmocka_unit_test(test_names),	 cmocka_unit_test(test_library),
 		cmocka_unit_test(test_settings), cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_tree),	 cmocka_unit_test(test_figures),
-		cmocka_unit_test(test_span),
+		cmocka_unit_test(test_span),	 cmocka_unit_test(test_merge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
