@@ -21,6 +21,7 @@
  *   peerpath: ulimit -l shows 64 KiB of locked memory
  *   peerpath: an InfiniBand port has a link and no LID
  *   peerpath: show_gids lists link-local GIDs only
+ *   peerpath: device node /dev/gdrdrv is there in one place and absent in another
  */
 #ifndef PP_JUDGE_DERIVED_H
 #define PP_JUDGE_DERIVED_H
@@ -31,7 +32,8 @@
 
 enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
 enum { PP_DERIVED_VALUE = 40, PP_DERIVED_PROCESS = 64, PP_DERIVED_SETTINGS = 32 };
-enum { PP_DERIVED_SENTENCES = 19, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
+enum { PP_DERIVED_PATHS = 8, PP_DERIVED_PATH = 48 };
+enum { PP_DERIVED_SENTENCES = 20, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
 
 struct pp_derived_counter {
 	char key[96]; /* what stands before it in its line, and its name */
@@ -51,12 +53,14 @@ struct pp_derived_step {
 
 /* A command of a pasted shell whose answer is being read, and what answers said. */
 struct pp_derived_shell {
-	unsigned int asks;		      /* 0: no answer is awaited */
-	unsigned int listing;		      /* which program was asked */
-	char word[32];			      /* that was searched for */
-	uint64_t line, last;		      /* of the command; the last one that was read */
-	unsigned int devices, nodes;	      /* in /sys/class/infiniband, in /dev/infiniband */
-	unsigned int local_gids;	      /* rows of show_gids: link-local, v2, Ethernet */
+	unsigned int asks;	     /* 0: no answer is awaited */
+	unsigned int listing;	     /* which program was asked */
+	char word[32];		     /* that was searched for */
+	uint64_t line, last;	     /* of the command; the last one that was read */
+	unsigned int devices, nodes; /* in /sys/class/infiniband, in /dev/infiniband */
+	unsigned int local_gids;     /* rows of show_gids: link-local, v2, Ethernet */
+	char seen[PP_DERIVED_PATHS][PP_DERIVED_PATH]; /* device nodes that ls showed */
+	unsigned int n_seen;
 	bool listed_nodes, link_up, lid_zero; /* the last two of the port that is being read */
 };
 

@@ -30,6 +30,7 @@ enum pp_derived_which {
 	PP_DERIVED_SETTING,
 	PP_DERIVED_DRIVER,
 	PP_DERIVED_ALONE,
+	PP_DERIVED_NODE,
 };
 
 /* The first of each kind stays. */
@@ -52,5 +53,6 @@ void pp_derived_read_nccl(struct pp_derived *d, const char *text, size_t len, ui
 const char *pp_derived_shell_word(unsigned int i); /* NULL past the last */
 /* Also for lines without such a word while an answer is awaited (shell.asks). */
 void pp_derived_read_shell(struct pp_derived *d, const char *text, size_t len, uint64_t line);
+void pp_derived_read_node(struct pp_derived *d, const char *text, size_t len, uint64_t line);
 
 #endif

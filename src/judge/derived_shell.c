@@ -41,7 +41,9 @@ static const char *const watched[] = {"lsmod",
 				      "link_layer",
 				      "link layer:",
 				      "fe80:",
-				      "n_gids_found"};
+				      "n_gids_found",
+				      "crw-",
+				      "cannot access"};
 
 const char *pp_derived_shell_word(unsigned int i)
 {
@@ -350,6 +352,7 @@ void pp_derived_read_shell(struct pp_derived *d, const char *text, size_t len, u
 	ask(d, text, len, line);
 	read_port(d, text, len, line);
 	read_table(d, text, len, line);
+	pp_derived_read_node(d, text, len, line);
 }
 
 void pp_derived_end(struct pp_derived *d)

@@ -58,6 +58,25 @@ static void test_answers(void **state)
 		{"# lsmod | grep nv_peer\n", "peermem-not-loaded", false},
 		{"lsmod | grep nv_peer\ndid not help me\n", "peermem-not-loaded", false},
 		{"please run lsmod | grep nv_peer\n#\n", "peermem-not-loaded", false},
+		/* A node of the host that the container lacks; quotes of each locale, and none. */
+		{"host:\ncrw-rw-rw- 1 root root 510, 0 Jan 1 00:00 /dev/gdrdrv\ncontainer:\n"
+		 "ls: cannot access /dev/gdrdrv: No such file or directory\n",
+		 "device-node-not-passed", true},
+		{"crw-rw-rw- 1 root root 510, 0 Jan 1 00:00 /dev/gdrdrv\nin the pod\n"
+		 "ls: cannot access \xe2\x80\x98/dev/gdrdrv\xe2\x80\x99: No such file or "
+		 "directory\n",
+		 "device-node-not-passed", true},
+		/* Another node, the reverse order (loaded meanwhile), and no word of a container.
+		 */
+		{"crw-rw-rw- 1 root root 510, 0 Jan 1 00:00 /dev/gdrdrv2\ncontainer:\n"
+		 "ls: cannot access '/dev/gdrdrv': No such file or directory\n",
+		 "device-node-not-passed", false},
+		{"container:\nls: cannot access '/dev/gdrdrv': No such file or directory\n"
+		 "crw-rw-rw- 1 root root 510, 0 Jan 1 00:00 /dev/gdrdrv\n",
+		 "device-node-not-passed", false},
+		{"crw-rw-rw- 1 root root 510, 0 Jan 1 00:00 /dev/gdrdrv\n"
+		 "ls: cannot access '/dev/gdrdrv': No such file or directory\n",
+		 "device-node-not-passed", false},
 		{"# lsmod | grep -v nv_peer\n#\n", "peermem-not-loaded", false},
 		{"# lsmod | grep -c nv_peer\n0\n", "peermem-not-loaded", false},
 		{"# lsmod | grep nv_peer | wc -l\n#\n", "peermem-not-loaded", false},
