@@ -11,6 +11,7 @@
 #include "bundle/capture.h"
 #include "cli/bench_options.h"
 #include "cli/interrupt.h"
+#include "cli/prove_library.h"
 #include "cli/prove_nodes.h"
 #include "rdma/launch.h"
 #include "base/banned.h"
@@ -77,12 +78,14 @@ struct prove {
 	struct pp_session s;
 	struct pp_proof p;
 	struct pp_prove_memory memory;
+	struct pp_prove_library library;
 	struct pp_launch launch;
 	enum pp_gate through;
 	bool keep; /* a bundle */
 	bool simulate;
 	bool moves;    /* gate 2 is asked for, and has somebody to move memory to */
 	bool measured; /* gate 2 was reached */
+	bool given;    /* how far to go, by the user */
 };
 
 static const struct pp_transfer *transfer_of(const struct prove *v)
@@ -105,8 +108,12 @@ static enum pp_verdict overall(const struct prove *v)
 static const char *simulation_word(const struct prove *v)
 {
 	const struct pp_transfer *t = transfer_of(v);
+	bool library = v->through >= PP_GATE_LIBRARY;
 
-	return !t ? "not run" : t->passed ? "passed" : "failed";
+	if (!t || (library && !v->library.gate))
+		return "not run";
+	return t->passed && (!library || pp_prove_library_passed(&v->library)) ? "passed"
+									       : "failed";
 }
 
 static void emit(const struct prove *v, struct pp_out *o)
@@ -146,6 +153,8 @@ static void emit(const struct prove *v, struct pp_out *o)
 		gates_text(o, &p->gates);
 	if (v->measured)
 		pp_prove_memory_emit(o, pp_policy_margins(p->policy), &v->memory);
+	if (v->through >= PP_GATE_LIBRARY)
+		pp_prove_library_emit(o, &v->library);
 }
 
 /* result.json: the JSON document whatever the terminal got. malloc'ed. */
@@ -201,6 +210,9 @@ static int write_bundle(struct prove *v, struct pp_captured *ret)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: %s", strerrordesc_np(-r));
 	/* The first place was kept for it. */
 	m->file[0] = (struct pp_bundle_file){"result.json", result, strlen(result)};
+	if (v->library.gate)
+		m->file[m->n_files++] =
+			(struct pp_bundle_file){"nccl.json", v->library.document, v->library.len};
 	options.files = m->file;
 	options.n_files = m->n_files;
 	options.lost = m->n_lost;
@@ -213,11 +225,13 @@ static int write_bundle(struct prove *v, struct pp_captured *ret)
 
 static int exit_of(const struct prove *v)
 {
-	const struct pp_transfer *t = transfer_of(v);
+	const char *word = simulation_word(v);
 
 	if (!v->simulate)
 		return pp_exit_of(v->s.args, overall(v));
-	return !t ? PP_EXIT_UNKNOWN : t->passed ? PP_EXIT_PASS : PP_EXIT_BAD;
+	return !strcmp(word, "not run")	 ? PP_EXIT_UNKNOWN
+	       : !strcmp(word, "passed") ? PP_EXIT_PASS
+					 : PP_EXIT_BAD;
 }
 
 /* The bundle's line stands below the verdict, whatever became of the bundle. */
@@ -287,7 +301,10 @@ static int read_options(const struct pp_args *args, struct prove *v)
 	v->simulate = pp_args_has(args, "simulate");
 	v->moves = v->simulate || pp_args_has(args, "peer") ||
 		   (!shown && v->launch.by && v->launch.size > 1);
-	v->through = v->moves ? PP_GATE_MEMORY : PP_GATE_PREREQUISITES;
+	v->given = gate != NULL;
+	v->through = pp_args_has(args, "nccl") ? PP_GATE_LIBRARY
+		     : v->moves		       ? PP_GATE_MEMORY
+					       : PP_GATE_PREREQUISITES;
 	if (gate && pp_gate_parse(gate, &v->through))
 		return pp_complain(args, PP_EXIT_USAGE,
 				   "--through does not take '%s': identity, prerequisites, memory, "
@@ -295,6 +312,10 @@ static int read_options(const struct pp_args *args, struct prove *v)
 				   gate);
 	/* Ranks of a job that does not go so far are nodes by themselves. */
 	v->moves = v->moves && v->through >= PP_GATE_MEMORY;
+	if (pp_args_has(args, "nccl") && v->through < PP_GATE_LIBRARY)
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "--nccl is for gate 3, which --through %s does not reach",
+				   pp_gate_name(v->through));
 	return gate && check_through(v, args) ? PP_EXIT_USAGE : check_memory_options(v, args);
 }
 
@@ -323,22 +344,42 @@ static int collect(const struct pp_args *args, struct prove *v)
 	return code;
 }
 
+/* NCCL where it can run; without a GPU that is said, and is no simulation that failed. */
+static int simulate_library(struct prove *v)
+{
+	struct pp_prove_library *l = &v->library;
+
+	if (v->through < PP_GATE_LIBRARY || l->gate)
+		return 0;
+	if (pp_prove_library_can(v->s.node))
+		return pp_prove_library_simulate(v->s.args, l);
+	(void)snprintf(l->why, sizeof(l->why),
+		       "this node has no GPU that is known, and NCCL runs on nothing else");
+	return 0;
+}
+
 /*
  * Gates 0 and 1 first: what fails there would fail gate 2 for another reason. A simulation does not
  * touch what they found.
  */
 static int judge(struct prove *v)
 {
-	int code = pp_proof_judge(&v->s, v->through, &v->p);
+	int code = pp_prove_library_check(&v->s, &v->library);
 
+	/* A simulation goes as far as this node lets it. */
+	if (!code && v->simulate && !v->given && pp_prove_library_can(v->s.node))
+		v->through = PP_GATE_LIBRARY;
+	if (!v->simulate)
+		v->p.library = v->library.gate;
+	code = code ? code : pp_proof_judge(&v->s, v->through, &v->p);
 	v->measured = v->moves && (v->simulate || !v->p.gates.stopped);
 	if (code || !v->measured)
 		return code;
 	code = pp_prove_memory_run(&v->s, pp_policy_margins(v->p.policy), v->keep, &v->memory);
 	if (code || v->simulate)
-		return code;
+		return code ? code : simulate_library(v);
 	pp_proof_done(&v->p);
-	v->p = (struct pp_proof){.transfer = transfer_of(v)};
+	v->p = (struct pp_proof){.transfer = transfer_of(v), .library = v->library.gate};
 	return pp_proof_judge(&v->s, v->through, &v->p);
 }
 
@@ -363,6 +404,7 @@ int pp_cmd_prove(const struct pp_args *args)
 	if (!v)
 		return code;
 	code = code ? code : pp_prove_memory_open(args, &v->memory);
+	code = code ? code : pp_prove_library_open(args, &v->library);
 	if (!code && is_served(v)) {
 		code = serve(args, v);
 	} else {
@@ -377,6 +419,7 @@ int pp_cmd_prove(const struct pp_args *args)
 	}
 	pp_proof_done(&v->p);
 	pp_prove_memory_done(&v->memory);
+	pp_prove_library_done(&v->library);
 	free(v);
 	return code;
 }

@@ -13,7 +13,7 @@
 #include "judge/transfer.h"
 
 /* result.json, bench.json, nodes.errors, and of each node a capture and evidence of its memory */
-enum { PP_PROVE_NODES = 1024, PP_PROVE_FILES = 3 + 2 * PP_PROVE_NODES };
+enum { PP_PROVE_NODES = 1024, PP_PROVE_FILES = 1 + 3 + 2 * PP_PROVE_NODES };
 
 /* A node whose capture the bundle should hold and does not; in the arena. */
 struct pp_prove_lost {

@@ -18,13 +18,6 @@ static const char *const names[PP_GATES] = {"identity", "prerequisites", "memory
 
 /* Gates whose measurements this version does not have. */
 static const struct pp_gate_row later[PP_GATES] = {
-	[PP_GATE_LIBRARY] =
-		{PP_GATE_LIBRARY, PP_UNKNOWN, true,
-		 "not in this version: whether NCCL uses the direct path is unknown",
-		 "none: no NCCL job was observed",
-		 "logs of the job, or of nccl-tests, with NCCL_DEBUG=INFO, in which every channel "
-		 "between nodes says GDRDMA",
-		 "peerpath nccl judge LOG"},
 	[PP_GATE_APPLICATION] = {PP_GATE_APPLICATION, PP_UNKNOWN, true,
 				 "not in this version: whether the application gains from it is "
 				 "unknown",
@@ -104,7 +97,8 @@ const char *pp_missing_text(const struct pp_missing *m)
 }
 
 static int judge_one(const struct pp_facts *facts, const struct pp_findings *findings,
-		     const struct pp_transfer *transfer, enum pp_gate gate, struct pp_gates *g)
+		     const struct pp_transfer *transfer, const struct pp_gate_library *library,
+		     enum pp_gate gate, struct pp_gates *g)
 {
 	struct pp_gate_row *row = &g->row[gate];
 
@@ -118,6 +112,10 @@ static int judge_one(const struct pp_facts *facts, const struct pp_findings *fin
 		pp_gate_memory(facts, transfer, &g->arena, row);
 		row->run = true;
 		return 0;
+	case PP_GATE_LIBRARY:
+		pp_gate_library(facts, library, &g->arena, row);
+		row->run = true;
+		return 0;
 	default:
 		*row = later[gate];
 		return 0;
@@ -129,6 +127,10 @@ static void not_run(const struct pp_facts *facts, struct pp_gates *g, enum pp_ga
 {
 	if (failed < 0 && gate == PP_GATE_MEMORY) {
 		pp_gate_memory(facts, NULL, &g->arena, &g->row[gate]);
+		return;
+	}
+	if (failed < 0 && gate == PP_GATE_LIBRARY) {
+		pp_gate_library(facts, NULL, &g->arena, &g->row[gate]);
 		return;
 	}
 	if (failed < 0 && later[gate].claim) {
@@ -151,8 +153,8 @@ static void not_run(const struct pp_facts *facts, struct pp_gates *g, enum pp_ga
 }
 
 int pp_gates_judge(const struct pp_facts *facts, const struct pp_findings *findings,
-		   const struct pp_transfer *transfer, enum pp_gate through, bool keep_going,
-		   struct pp_gates *ret)
+		   const struct pp_transfer *transfer, const struct pp_gate_library *library,
+		   enum pp_gate through, bool keep_going, struct pp_gates *ret)
 {
 	struct pp_gates g = {.through = through, .keep_going = keep_going};
 	int failed = -1, r = 0;
@@ -165,7 +167,7 @@ int pp_gates_judge(const struct pp_facts *facts, const struct pp_findings *findi
 			not_run(facts, &g, (enum pp_gate)gate, stopped ? failed : -1);
 			g.stopped = g.stopped || (asked && stopped);
 		} else {
-			r = judge_one(facts, findings, transfer, (enum pp_gate)gate, &g);
+			r = judge_one(facts, findings, transfer, library, (enum pp_gate)gate, &g);
 			if (g.row[gate].verdict == PP_FAIL && failed < 0)
 				failed = gate;
 		}

@@ -41,14 +41,15 @@ struct pp_gates {
 };
 
 struct pp_transfer;
+struct pp_gate_library;
 
 /*
  * -ENOMEM. pp_gates_done() frees. @findings come from the same facts; @transfer is of a run with
- * this node, NULL: there was none. Both are borrowed for the call.
+ * this node, @library of a job over this node; NULL: there was none. All are borrowed for the call.
  */
 int pp_gates_judge(const struct pp_facts *facts, const struct pp_findings *findings,
-		   const struct pp_transfer *transfer, enum pp_gate through, bool keep_going,
-		   struct pp_gates *ret);
+		   const struct pp_transfer *transfer, const struct pp_gate_library *library,
+		   enum pp_gate through, bool keep_going, struct pp_gates *ret);
 void pp_gates_done(struct pp_gates *g);
 
 const char *pp_gate_name(enum pp_gate g); /* "identity", "prerequisites", ... */

@@ -17,6 +17,10 @@ int pp_gate_prerequisites(const struct pp_facts *facts, const struct pp_findings
 void pp_gate_memory(const struct pp_facts *facts, const struct pp_transfer *t,
 		    struct pp_arena *arena, struct pp_gate_row *row);
 
+/* The same; @g NULL: no job was observed. */
+void pp_gate_library(const struct pp_facts *facts, const struct pp_gate_library *g,
+		     struct pp_arena *arena, struct pp_gate_row *row);
+
 /*
  * What is missing, collected while a gate looks: the first three in words, the rest as a number.
  */

@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "judge/control.h"
+#include "judge/gate_rows.h"
 
 struct job {
 	struct pp_nccl_run *arm[PP_NCCL_ARMS];
@@ -619,6 +620,31 @@ static void test_must_send(void **state)
 		}
 }
 
+/* What the job says is what gate 3 says. */
+static void test_gate(void **state)
+{
+	struct pp_arena arena = PP_ARENA(1 << 20);
+	struct pp_gate_row row;
+	struct job j = good();
+
+	(void)state;
+	judge(&j);
+	pp_gate_library(NULL, &gate, &arena, &row);
+	assert_int_equal(row.gate, PP_GATE_LIBRARY);
+	assert_int_equal(row.verdict, PP_PASS);
+	assert_string_equal(row.claim, gate.sentence);
+	assert_string_equal(row.evidence, gate.evidence);
+	assert_null(row.raise);
+	assert_null(row.next);
+	c_not_run(&j);
+	judge(&j);
+	pp_gate_library(NULL, &gate, &arena, &row);
+	assert_int_equal(row.verdict, PP_UNKNOWN);
+	assert_non_null(strstr(row.next, "peerpath nccl run --controls -- all_reduce_perf"));
+	pp_arena_done(&arena);
+	done(&j);
+}
+
 /* --- findings --- */
 
 static const struct pp_control_finding *finding(const char *id)
@@ -894,6 +920,7 @@ int main(void)
 		cmocka_unit_test(test_one_mark_is_enough),
 		cmocka_unit_test(test_one_job),
 		cmocka_unit_test(test_must_send),
+		cmocka_unit_test(test_gate),
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_forced_is_harmful),
 		cmocka_unit_test(test_of_others),

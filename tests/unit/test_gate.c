@@ -125,8 +125,8 @@ static struct verdicts judge(const struct machine *m)
 
 	assert_false(m->arena.failed);
 	assert_int_equal(pp_findings_judge(&m->facts, rules, NULL, &found), 0);
-	assert_int_equal(pp_gates_judge(&m->facts, &found, NULL, PP_GATE_PREREQUISITES, false, &g),
-			 0);
+	assert_int_equal(
+		pp_gates_judge(&m->facts, &found, NULL, NULL, PP_GATE_PREREQUISITES, false, &g), 0);
 	v.identity = g.row[PP_GATE_IDENTITY].verdict;
 	v.prerequisites = g.row[PP_GATE_PREREQUISITES].verdict;
 	v.overall = g.verdict;
@@ -511,6 +511,26 @@ static void test_words_of_what_is_there(void **state)
 	machine_done(&m);
 }
 
+/* Without a GPU there is nothing that NCCL could run on: said, and unknown. */
+static void test_library_without_gpu(void **state)
+{
+	struct pp_findings found;
+	struct pp_gates g;
+	struct machine m;
+
+	(void)state;
+	machine_good(&m);
+	machine_set(&m, "node.gpus", "0");
+	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_LIBRARY, true, &g),
+			 0);
+	needs(g.row[PP_GATE_LIBRARY].claim, "unknown (no GPU)");
+	assert_int_equal(g.row[PP_GATE_LIBRARY].verdict, PP_UNKNOWN);
+	pp_gates_done(&g);
+	pp_findings_done(&found);
+	machine_done(&m);
+}
+
 static void test_order(void **state)
 {
 	struct pp_findings found;
@@ -524,7 +544,8 @@ static void test_order(void **state)
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
 	/* fail stops: what lies behind is not run, and the whole is as bad as the worst asked for
 	 */
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_LIBRARY, false, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_LIBRARY, false, &g),
+			 0);
 	assert_true(g.row[1].run);
 	assert_false(g.row[2].run);
 	assert_true(g.stopped);
@@ -532,20 +553,22 @@ static void test_order(void **state)
 	assert_non_null(strstr(g.row[2].claim, "gate 1 failed"));
 	assert_string_equal(pp_verdict_claim(g.row[1].verdict), "refuted");
 	pp_gates_done(&g);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_LIBRARY, true, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_LIBRARY, true, &g),
+			 0);
 	assert_true(g.row[3].run);
 	assert_false(g.row[4].run);
 	assert_false(g.stopped);
 	assert_int_equal(g.row[3].verdict, PP_UNKNOWN); /* not measured by this version */
 	pp_gates_done(&g);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_IDENTITY, false, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_IDENTITY, false, &g),
+			 0);
 	assert_false(g.row[1].run);
 	assert_int_equal(g.verdict, PP_PASS); /* gates that were not asked for judge nothing */
-	for (unsigned int i = PP_GATE_LIBRARY; i < PP_GATES; i++)
-		needs(g.row[i].claim, "not in this version");
+	needs(g.row[PP_GATE_LIBRARY].claim, "no job was observed");
+	needs(g.row[PP_GATE_APPLICATION].claim, "not in this version");
 	needs(g.row[PP_GATE_MEMORY].claim, "was not measured");
 	needs(g.row[PP_GATE_MEMORY].next, "peerpath prove --peer HOST");
-	needs(g.row[PP_GATE_LIBRARY].next, "peerpath nccl judge LOG");
+	needs(g.row[PP_GATE_LIBRARY].next, "peerpath nccl run --controls");
 	pp_gates_done(&g);
 	pp_findings_done(&found);
 	machine_done(&m);
@@ -564,7 +587,7 @@ static void memory_row(const struct machine *m, struct pp_bench *b, struct pp_ga
 
 	assert_int_equal(pp_findings_judge(&m->facts, rules, NULL, &found), 0);
 	assert_int_equal(pp_transfer_judge(b, &pp_margins_default, NULL, NULL, &t), 0);
-	assert_int_equal(pp_gates_judge(&m->facts, &found, &t, PP_GATE_MEMORY, true, g), 0);
+	assert_int_equal(pp_gates_judge(&m->facts, &found, &t, NULL, PP_GATE_MEMORY, true, g), 0);
 	pp_transfer_done(&t);
 	pp_findings_done(&found);
 	pp_bench_free(b);
@@ -644,7 +667,8 @@ static void test_identity_told(void **state)
 	machine_set(&m, "virtual/rxe0 hca.rdma_device", "yes");
 	machine_set(&m, "virtual/rxe0 hca.node_guid", "0000:0000:0000:0009");
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_IDENTITY, true, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_IDENTITY, true, &g),
+			 0);
 	needs(g.row[PP_GATE_IDENTITY].evidence,
 	      "0 of 2 hcas by BDF, node GUID and firmware; 1 by BDF alone: no RDMA device; 1 by "
 	      "node GUID: software");
@@ -664,7 +688,7 @@ static void test_memory_without_hca(void **state)
 	machine_init(&m);
 	machine_set(&m, "node.hcas", "0");
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, PP_GATE_MEMORY, true, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_MEMORY, true, &g), 0);
 	needs(g.row[PP_GATE_MEMORY].claim, "unknown (no RDMA device)");
 	needs(g.row[PP_GATE_MEMORY].next, "peerpath prove --simulate");
 	pp_gates_done(&g);
@@ -711,6 +735,7 @@ int main(void)
 		cmocka_unit_test(test_probe_refused),
 		cmocka_unit_test(test_probe_of_pairs),
 		cmocka_unit_test(test_words_of_what_is_there),
+		cmocka_unit_test(test_library_without_gpu),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_memory_without_hca),

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/prove_library.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "bundle/bundle.h"
+#include "cli/input.h"
+#include "cli/library_child.h"
+#include "cli/nccl_run_text.h"
+#include "judge/control.h"
+#include "base/banned.h"
+
+static const size_t DOCUMENT_MOST = (size_t)64 << 20;
+
+/* Takes @text, also on failure. */
+static int take(struct pp_prove_library *l, char *text, size_t len, struct pp_error *err)
+{
+	int r;
+
+	l->document = text;
+	l->len = len;
+	l->runs = calloc(1, sizeof(*l->runs));
+	l->gate = calloc(1, sizeof(*l->gate));
+	r = l->runs && l->gate ? pp_nccl_runs_read(text, len, l->runs, err)
+			       : pp_error_set(err, -ENOMEM, "out of memory");
+	if (!r)
+		r = pp_gate_library_judge((const struct pp_nccl_run *const *)l->runs->arm, l->gate,
+					  err);
+	if (r) {
+		free(l->gate);
+		l->gate = NULL;
+	}
+	return r;
+}
+
+static int open_file(const struct pp_args *args, const char *file, struct pp_prove_library *l)
+{
+	struct pp_buf text = PP_BUF(DOCUMENT_MOST);
+	struct pp_error err = {0};
+	int r = pp_input_read(file, &text, &err);
+
+	if (r) {
+		pp_buf_done(&text);
+		return pp_complain(args, PP_EXIT_INPUT, "--nccl: %s", err.text);
+	}
+	pp_buf_char(&text, '\0');
+	if (text.failed) {
+		pp_buf_done(&text);
+		return pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
+	}
+	r = take(l, text.data, text.len - 1, &err);
+	return r ? pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT,
+			       "--nccl: %s: %s", file, err.text)
+		 : 0;
+}
+
+/* A directory that is no bundle, and a bundle without a job, have none: no error. */
+static int open_bundle(const struct pp_args *args, const char *path, struct pp_prove_library *l)
+{
+	const struct pp_bundle_file *file = NULL;
+	struct pp_bundle *bundle = NULL;
+	struct pp_error err = {0};
+	char *text = NULL;
+	int r = 0;
+
+	if (!pp_bundle_open(path, &bundle, &err))
+		file = pp_bundle_file(bundle, "nccl.json");
+	if (file) {
+		text = strndup(file->data, file->len);
+		r = text ? take(l, text, strlen(text), &err)
+			 : pp_error_set(&err, -ENOMEM, "out of memory");
+	}
+	pp_bundle_free(bundle);
+	return r ? pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT,
+			       "%s: nccl.json: %s", path, err.text)
+		 : 0;
+}
+
+int pp_prove_library_open(const struct pp_args *args, struct pp_prove_library *l)
+{
+	const char *file = pp_args_get(args, "nccl"), *replayed = pp_args_get(args, "replay");
+
+	*l = (struct pp_prove_library){.why = ""};
+	if (file)
+		return open_file(args, file, l);
+	return replayed ? open_bundle(args, replayed, l) : 0;
+}
+
+static bool is_of(const struct pp_nccl_run *r, const char *host)
+{
+	size_t n = strcspn(host, ".");
+
+	for (uint32_t i = 0; i < r->n_nodes; i++)
+		if (strcspn(r->node[i].host, ".") == n && !strncmp(r->node[i].host, host, n))
+			return true;
+	return false;
+}
+
+int pp_prove_library_check(const struct pp_session *s, const struct pp_prove_library *l)
+{
+	char host[256] = "";
+
+	/* Of a recording no name need be the one that it had. */
+	if (!l->gate || pp_source_mode(s->src) != PP_SOURCE_LIVE ||
+	    gethostname(host, sizeof(host) - 1) || !*host ||
+	    is_of(l->runs->arm[PP_NCCL_ARM_UNCHANGED], host))
+		return 0;
+	return pp_complain(s->args, PP_EXIT_INPUT,
+			   "--nccl: the job did not run on this node (%s): it says nothing of it",
+			   host);
+}
+
+bool pp_prove_library_can(const struct pp_node *n)
+{
+	return pp_fact_int_or(n->self, PP_F_N_GPUS, 0) > 0;
+}
+
+int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_library *l)
+{
+	struct pp_error err = {0};
+	char *text = NULL;
+	size_t len = 0;
+	int code = pp_library_child_run(args, &text, &len, l->why, sizeof(l->why));
+
+	if (code || !text)
+		return code;
+	if (take(l, text, len, &err))
+		(void)snprintf(l->why, sizeof(l->why), "nccl run: %.380s", err.text);
+	return 0;
+}
+
+bool pp_prove_library_passed(const struct pp_prove_library *l)
+{
+	return l->gate && l->gate->passed;
+}
+
+void pp_prove_library_emit(struct pp_out *o, const struct pp_prove_library *l)
+{
+	if (!l->gate && !*l->why)
+		return;
+	if (pp_out_is_json(o)) {
+		pp_out_open(o, "library");
+		if (l->gate)
+			pp_gate_library_write(pp_out_json(o), "gate", l->gate);
+		else
+			pp_out_str(o, "not_observed", NULL, l->why);
+		pp_out_close(o);
+		return;
+	}
+	pp_out_heading(o, l->gate && l->gate->simulated ? "Gate 3, simulated" : "Gate 3");
+	if (l->gate)
+		pp_nccl_run_text(o, (const struct pp_nccl_run *const *)l->runs->arm, l->gate,
+				 l->why);
+	else
+		pp_out_para(o, 0, "not observed: %s", l->why);
+}
+
+void pp_prove_library_done(struct pp_prove_library *l)
+{
+	if (l->runs)
+		pp_nccl_runs_done(l->runs);
+	free(l->runs);
+	free(l->gate);
+	free(l->document);
+	*l = (struct pp_prove_library){.why = ""};
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gate 3 of `prove`: a job that was watched (--nccl), the one of a bundle that is replayed, or, in
+ * a simulation on a node with a GPU, one that is run here on the software device.
+ */
+#ifndef PP_CLI_PROVE_LIBRARY_H
+#define PP_CLI_PROVE_LIBRARY_H
+
+#include "cli/session.h"
+
+struct pp_gate_library;
+struct pp_nccl_runs;
+
+struct pp_prove_library {
+	char *document; /* owned; of nccl run; NULL none */
+	size_t len;
+	struct pp_nccl_runs *runs;    /* owned; of the document */
+	struct pp_gate_library *gate; /* owned; NULL: there was no job, @why says why */
+	char why[400];
+};
+
+/* Reads what --nccl or --replay names, and judges it, before anything runs. 0 or an exit code. */
+int pp_prove_library_open(const struct pp_args *args, struct pp_prove_library *l);
+/* Is this node one of the job's? 0 or an exit code after one line. */
+int pp_prove_library_check(const struct pp_session *s, const struct pp_prove_library *l);
+/* Can one be run here: a simulation needs a GPU. */
+bool pp_prove_library_can(const struct pp_node *n);
+/* Runs one on the software device, and judges it. 0 or an exit code. */
+int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_library *l);
+/* Did a simulated job do all that it must? */
+bool pp_prove_library_passed(const struct pp_prove_library *l);
+/* Behind the gates: member "library" in JSON. Nothing where no job was asked for. */
+void pp_prove_library_emit(struct pp_out *o, const struct pp_prove_library *l);
+void pp_prove_library_done(struct pp_prove_library *l);
+
+#endif
