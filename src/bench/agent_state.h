@@ -29,7 +29,6 @@ struct pp_counters {
 	unsigned int n;
 };
 
-
 struct pp_agent {
 	struct pp_channel *channel;		/* borrowed, as the next */
 	const struct pp_agent_options *options; /* NULL: none */
