@@ -58,6 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	define(&p->kprobes, "a0r", PP_EVENT_HOST, PP_SURFACE_LIVE_PROBE, true, "");
 	define(&p->kprobes, "b0", PP_EVENT_REGION, PP_SURFACE_SELF_PROBE, false, "");
 	define(&p->kprobes, "b1", PP_EVENT_REGION, PP_SURFACE_SELF_PROBE, false, "rdma_rxe");
+	define(&p->kprobes, "a1", PP_EVENT_ADDED, PP_SURFACE_LIVE_PROBE, false, "rdma_rxe");
+	define(&p->kprobes, "a2", PP_EVENT_ADDED, PP_SURFACE_LIVE_PROBE, false, "mlx5_ib");
+	define(&p->kprobes, "at", PP_EVENT_ATTACH, PP_SURFACE_TRACEPOINTS, false, "");
+	p->kprobes.item[p->kprobes.n - 1].point = "dma_buf";
 	for (const uint8_t *end = data + size; data < end;) {
 		const uint8_t *stop = memchr(data, '\n', (size_t)(end - data));
 		size_t len = (size_t)((stop ? stop : end) - data);
