@@ -14,7 +14,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-PEERPATH = sys.argv[1]
+PEERPATH = os.path.abspath(sys.argv[1])
 FILE = """[workload]
 name = made
 seed = 7

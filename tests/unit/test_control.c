@@ -522,10 +522,11 @@ static void test_simulation_fails(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct job j = good();
+		struct job j;
 
 		if (!strncmp(rows[i].what, "A: no host", 10))
 			continue;
+		j = good();
 		simulate(&j);
 		/* controls that a row takes away or makes anew are judged as the row does */
 		rows[i].change(&j);
