@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `peerpath trace` costs the one who registers, and how long it takes itself, in a guest.
 
-usage: trace_probe.py PEERPATH REGISTRAR [--rounds N] [--loop N] [--processors N]
+usage: trace_probe.py PEERPATH REGISTRAR [--rounds N] [--loop N] [--processors N] [--sizes KIB,...]
 
-The registrar registers and gives back 64 KiB of host memory N times, alone and under `peerpath trace -- CMD`, in turn;
-of each pair the ratio of the middle registration, and the median of the pairs. One empty kprobe and two, by hand,
+The registrar registers and gives back host memory of each size N times (fewer where it is large), alone and under
+`peerpath trace -- CMD`, in turn; of each pair the ratio of the middle registration, and the median of the pairs. A
+registration pins its pages, and the probes do not know how many there are: sizes that jobs register tell another
+thing than the smallest (NCCL's are 0.5 to 10 MiB). One empty kprobe and two, by hand,
 stand beside it: less no tracer of that kind can cost there. Then, with 1000 regions held, the time of `trace` without
 probes and with them.
 
@@ -38,18 +40,21 @@ def empty(guest, functions, work):
         guest.run(f"cd {TRACING}; echo 0 >instances/byhand/events/byhand/enable; rmdir instances/byhand; echo >kprobe_events").check()
 
 
-def registering(guest, rounds, loop):
-    command = f"registrar rxe0 loop={loop} hold=0"
+def registering(guest, rounds, loop, kib):
+    loop = max(200, min(loop, loop * 64 // kib))
+    command = f"registrar rxe0 loop={loop} hold=0 size={kib << 10}"
     cases = {"one empty kprobe": lambda: empty(guest, ["rdma_restrack_add"], lambda: middle(guest.run(command, 120))),
              "two empty kprobes": lambda: empty(guest, ["rdma_restrack_add", "rdma_restrack_del"],
                                                 lambda: middle(guest.run(command, 120))),
              "trace -- CMD": lambda: middle(guest.run(f"peerpath trace --json -- {command}", 240))}
     ratios = {name: [] for name in cases}
+    bare = []
     for _ in range(rounds):
         for name, case in cases.items():
             alone = middle(guest.run(command, 120))
+            bare.append(alone)
             ratios[name].append(case() / alone)
-    print(f"a registration and its end, {loop} times, {rounds} rounds:")
+    print(f"a registration of {kib} KiB and its end, {loop} times, {rounds} rounds, alone {statistics.median(bare) / 1000:.0f} us:")
     for name, seen in ratios.items():
         print(f"  {name:20} {statistics.median(seen) - 1:+7.1%}   ({min(seen) - 1:+.1%} to {max(seen) - 1:+.1%})", flush=True)
 
@@ -77,13 +82,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--loop", type=int, default=5000)
     parser.add_argument("--processors", type=int, default=2)
+    parser.add_argument("--sizes", default="64,1024,4096,16384")
     words = parser.parse_args()
     put = [(words.peerpath, "bin/peerpath"), (words.registrar, "bin/registrar")]
     try:
         with Lab(put=put, processors=words.processors) as lab:
             guest = lab.guest(0)
             guest.run(f"mount -t debugfs debug /sys/kernel/debug && mount -t tracefs trace {TRACING}").check()
-            registering(guest, words.rounds, words.loop)
+            for kib in words.sizes.split(","):
+                registering(guest, words.rounds, words.loop, int(kib))
             listing(guest, words.rounds)
     except Unavailable as err:
         sys.exit(str(err))

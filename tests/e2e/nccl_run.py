@@ -23,6 +23,7 @@ import time
 PEERPATH, PROJECT, PART = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 LOGS = PROJECT / "tests/fixtures/nccl"
 LIMIT = 60
+TOKEN = f"01234567{os.getpid():08d}"  # nobody else's: processes are found by it
 FAULTS = []
 TOP = pathlib.Path(tempfile.mkdtemp(prefix="test-nccl-run-"))
 
@@ -467,7 +468,7 @@ def ranks(port, rank, count=2):
     """What Slurm puts into a task's environment (srun's man page, OUTPUT ENVIRONMENT VARIABLES)."""
     return environment(SLURM_PROCID=str(rank), SLURM_NTASKS=str(count), SLURM_STEP_NUM_TASKS=str(count), SLURM_STEP_ID="0", SLURM_JOB_ID="17",
                        SLURM_LOCALID=str(rank), SLURM_STEP_NUM_NODES="1", SLURM_STEP_NODELIST="localhost", SLURM_JOB_NODELIST="localhost", SLURM_STEP_LAUNCHER_PORT="41000",
-                       PEERPATH_COORDINATOR=f"127.0.0.1:{port}", PEERPATH_TOKEN="0123456789abcdef", RANK=str(rank))
+                       PEERPATH_COORDINATOR=f"127.0.0.1:{port}", PEERPATH_TOKEN=TOKEN, RANK=str(rank))
 
 
 def launch(*words, count=2, port=None):
@@ -550,7 +551,7 @@ def part_lost():
     processes = launch("-q", "--json", "--", script("wait", f"{mark}=1 exec sleep 1000"))
     need(until(lambda: len(living(mark)) == 2), "it does not begin")
     time.sleep(0.3)
-    for pid in living("PEERPATH_TOKEN=0123456789abcdef"):
+    for pid in living(f"PEERPATH_TOKEN={TOKEN}"):
         try:
             os.kill(pid, signal.SIGTERM)
         except ProcessLookupError:
