@@ -5,6 +5,12 @@
  */
 #include "profile_world.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "judge/policy.h"
 #include "profile/difference.h"
 #include "profile/need.h"
@@ -336,11 +342,8 @@ static void writes(bool plain, const char *path, int want)
 
 /* Whatever links an image holds: what is written lies below its root, with either way of walking.
  */
-static void test_escape(void **state)
+static void links_out(void)
 {
-	char target[400], name[320];
-
-	(void)state;
 	world_make();
 	(void)snprintf(outside, sizeof(outside), "/tmp/pp-escaped-%d", (int)getpid());
 	link_in("/etc/up", "../../../../../../../../tmp");
@@ -348,6 +351,19 @@ static void test_escape(void **state)
 	link_in("/etc/inside", "/etc/modprobe.d");
 	link_in("/etc/loop", "loop");
 	world_dir("/tmp");
+}
+
+static void test_escape(void **state)
+{
+	struct open_how how = {.flags = O_PATH};
+	char target[400], name[320];
+	long fd = syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+
+	(void)state;
+	if (fd < 0 && errno == ENOSYS)
+		skip(); /* valgrind does not know the call */
+	(void)close((int)fd);
+	links_out();
 	(void)snprintf(name, sizeof(name), "/etc/up/%s", outside + 5);
 	writes(false, name, 0);
 	(void)snprintf(target, sizeof(target), "%s%s", world, outside);
@@ -356,7 +372,17 @@ static void test_escape(void **state)
 	writes(false, name, 0);
 	writes(false, "/etc/inside/y.conf", 0);
 	writes(false, "/etc/loop/y.conf", -ELOOP);
-	/* Without the kernel's help no link is followed at all. */
+	world_remove();
+}
+
+/* Without the kernel's help no link is followed at all. */
+static void test_escape_by_hand(void **state)
+{
+	char name[320];
+
+	(void)state;
+	links_out();
+	(void)snprintf(name, sizeof(name), "/etc/absolute/%s", outside + 5);
 	writes(true, name, -ENOTDIR);
 	writes(true, "/etc/up/y.conf", -ENOTDIR);
 	writes(true, "/etc/inside/z.conf", -ENOTDIR);
@@ -462,8 +488,9 @@ int main(void)
 		cmocka_unit_test(test_given_fixes),   cmocka_unit_test(test_path_flips_alone),
 		cmocka_unit_test(test_peermem_stays), cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_policy_met),    cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_escape),	      cmocka_unit_test(test_refused_files),
-		cmocka_unit_test(test_difference),    cmocka_unit_test(test_verified),
+		cmocka_unit_test(test_escape),	      cmocka_unit_test(test_escape_by_hand),
+		cmocka_unit_test(test_refused_files), cmocka_unit_test(test_difference),
+		cmocka_unit_test(test_verified),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
