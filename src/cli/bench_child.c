@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/parse.h"
 #include "bundle/tree.h"
+#include "cli/child_answer.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
 #include "base/banned.h"
@@ -125,35 +125,6 @@ static int start(char **argv, pid_t *ret_pid, struct pipes *ret)
 	return 0;
 }
 
-/* The child hears of Ctrl-C by itself, and of SIGTERM by us; it has 5 s to end well. */
-static void read_all(int fd, pid_t pid, struct pp_buf *text)
-{
-	bool told = false;
-	char part[64 << 10];
-	ssize_t n;
-
-	while ((n = read(fd, part, sizeof(part)))) {
-		if (n > 0)
-			pp_buf_add(text, part, (size_t)n);
-		if (pp_interrupted() && !told) {
-			(void)kill(pid, SIGTERM);
-			told = true;
-		}
-		if (n < 0 && errno != EINTR)
-			break;
-	}
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static void take_why(int fd, struct pp_bench_child *c)
 {
 	ssize_t n = read(fd, c->why, sizeof(c->why) - 1);
@@ -213,8 +184,8 @@ int pp_bench_child_run(const struct pp_args *args, bool keep, struct pp_bench_ch
 		pp_bench_child_done(&c);
 		return pp_complain(args, PP_EXIT_INTERNAL, "bench: %s", strerror(-r));
 	}
-	read_all(p.out[0], pid, &text);
-	c.status = wait_for(pid);
+	pp_child_answer(p.out[0], pid, &text);
+	c.status = pp_child_answer_status(pid);
 	take_why(p.why[0], &c);
 	close_end(&p, 0);
 	take(&text, &c);

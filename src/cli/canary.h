@@ -40,11 +40,15 @@ void pp_host_pressure_read(struct pp_host_pressure *ret);
  * one that hangs is left behind.
  */
 struct pp_canary_gpus {
+	size_t n;  /* GPUs to ask for */
 	pid_t pid; /* 0: there is none */
 	int stop, answer;
 };
 void pp_canary_gpus_start(struct pp_canary_gpus *ret, const struct pp_node *node);
-/* By what, of the first that was: "0000:3b:00.0: hardware slowdown"; "" none, or not known. */
+/*
+ * Why the run cannot count: a GPU was held back, or whether one was is not known. "" for neither,
+ * and where the node has none.
+ */
 void pp_canary_gpus_end(struct pp_canary_gpus *g, char *ret, size_t size);
 
 /* canary_kmsg.c: the kernel's log from now on; -1: it may not be read. */

@@ -61,7 +61,7 @@ void pp_canary_gpus_start(struct pp_canary_gpus *ret, const struct pp_node *node
 	int stop[2], answer[2];
 	pid_t parent = getpid(), pid;
 
-	*ret = (struct pp_canary_gpus){.stop = -1, .answer = -1};
+	*ret = (struct pp_canary_gpus){.n = n, .stop = -1, .answer = -1};
 	if (!n || pipe2(stop, O_CLOEXEC))
 		return;
 	pid = pipe2(answer, O_CLOEXEC) ? -1 : fork();
@@ -79,7 +79,7 @@ void pp_canary_gpus_start(struct pp_canary_gpus *ret, const struct pp_node *node
 		return;
 	}
 	(void)close(answer[1]);
-	*ret = (struct pp_canary_gpus){pid, stop[1], answer[0]};
+	*ret = (struct pp_canary_gpus){n, pid, stop[1], answer[0]};
 }
 
 /* The answer whole, or as much as came in time. */
@@ -103,28 +103,41 @@ static size_t read_answer(int fd, char *text, size_t size)
 	return len;
 }
 
+/* One that gives no clock gave no reasons either: not known is not "none". */
+static void judge(const json_t *gpu, char *ret, size_t size)
+{
+	const char *bdf = json_string_value(json_object_get(gpu, "bdf"));
+	const char *held = json_string_value(json_object_get(gpu, "throttle"));
+
+	if (held)
+		(void)snprintf(ret, size, "the GPU %s was held back: %s", bdf, held);
+	else if (!json_object_get(gpu, "gpu_mhz"))
+		(void)snprintf(ret, size,
+			       "whether the GPU %s was held back is not known: NVML gives no clock",
+			       bdf);
+}
+
 void pp_canary_gpus_end(struct pp_canary_gpus *g, char *ret, size_t size)
 {
-	char text[ANSWER];
-	json_t *list;
+	char text[ANSWER] = "";
+	json_t *list = NULL;
 
 	*ret = '\0';
-	if (!g->pid)
+	if (!g->n)
 		return;
-	(void)close(g->stop);
-	list = json_loadb(text, read_answer(g->answer, text, sizeof(text)), 0, NULL);
-	(void)close(g->answer);
-	for (size_t i = 0; i < json_array_size(list) && !*ret; i++) {
-		const json_t *gpu = json_array_get(list, i);
-		const char *held = json_string_value(json_object_get(gpu, "throttle"));
-
-		if (held)
-			(void)snprintf(ret, size, "%s: %s",
-				       json_string_value(json_object_get(gpu, "bdf")), held);
+	if (g->pid) {
+		(void)close(g->stop);
+		list = json_loadb(text, read_answer(g->answer, text, sizeof(text)), 0, NULL);
+		(void)close(g->answer);
+		/* Stuck in a driver it takes no signal, and is not waited for. */
+		(void)kill(g->pid, SIGKILL);
+		(void)waitpid(g->pid, NULL, WNOHANG);
+		g->pid = 0;
 	}
+	for (size_t i = 0; i < json_array_size(list) && !*ret; i++)
+		judge(json_array_get(list, i), ret, size);
+	if (json_array_size(list) != g->n && !*ret)
+		(void)snprintf(ret, size,
+			       "whether a GPU was held back is not known: NVML did not answer");
 	json_decref(list);
-	/* Stuck in a driver it takes no signal, and is not waited for. */
-	(void)kill(g->pid, SIGKILL);
-	(void)waitpid(g->pid, NULL, WNOHANG);
-	g->pid = 0;
 }

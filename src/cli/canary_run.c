@@ -163,7 +163,7 @@ static const char *by_the_node(struct run *r, pp_ns took)
 	if (*xid)
 		(void)snprintf(text, sizeof(text), "the kernel logged %s", xid);
 	else if (*held)
-		(void)snprintf(text, sizeof(text), "the GPU was held back: %s", held);
+		(void)snprintf(text, sizeof(text), "%s", held);
 	else if (jump > CLOCK_JUMP || jump < -CLOCK_JUMP)
 		(void)snprintf(text, sizeof(text), "the wall clock jumped by %.1f s",
 			       (double)jump / PP_SECOND);

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/parse.h"
+#include "cli/child_answer.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
 #include "base/banned.h"
@@ -77,35 +77,6 @@ static int start(char **argv, int why, pid_t *ret_pid, int *ret_fd)
 	return 0;
 }
 
-/* Reads all, and passes an interruption on, once. */
-static void read_all(int fd, pid_t pid, struct pp_buf *text)
-{
-	bool told = false;
-	char part[64 << 10];
-	ssize_t n;
-
-	while ((n = read(fd, part, sizeof(part)))) {
-		if (n > 0)
-			pp_buf_add(text, part, (size_t)n);
-		if (pp_interrupted() && !told) {
-			(void)kill(pid, SIGTERM);
-			told = true;
-		}
-		if (n < 0 && errno != EINTR)
-			break;
-	}
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* The last line that it said, else how it ended. */
 static void take_why(int fd, int status, char *why, size_t size)
 {
@@ -135,9 +106,9 @@ static int run(char **argv, struct pp_buf *text, char *why, size_t size, int *re
 	r = errors < 0 ? -errno : start(argv, errors, &pid, &fd);
 	if (r)
 		return r;
-	read_all(fd, pid, text);
+	pp_child_answer(fd, pid, text);
 	(void)close(fd);
-	*ret_status = wait_for(pid);
+	*ret_status = pp_child_answer_status(pid);
 	take_why(errors, *ret_status, why, size);
 	return 0;
 }

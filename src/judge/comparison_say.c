@@ -10,14 +10,17 @@
 #include "judge/comparison_parts.h"
 #include "base/banned.h"
 
-/* Of the rows of a group: worse beats need more, that beats better, that beats same. */
+/*
+ * Of the rows of a group: worse beats missing, that beats need more, that beats better, that beats
+ * same. A group in which nothing was declared is the same.
+ */
 static enum pp_change together(const struct pp_comparison *c, bool host)
 {
 	static const int weight[PP_CHANGES] = {
 		[PP_CHANGE_SAME] = 1,	 [PP_CHANGE_BETTER] = 2, [PP_CHANGE_MORE] = 3,
 		[PP_CHANGE_MISSING] = 4, [PP_CHANGE_WORSE] = 5,
 	};
-	enum pp_change worst = PP_CHANGE_MISSING;
+	enum pp_change worst = PP_CHANGE_SAME;
 	int seen = 0;
 
 	for (size_t i = 0; i < c->n_rows; i++) {
@@ -103,6 +106,12 @@ static bool both_miss(const struct pp_comparison *c)
 	return false;
 }
 
+/* Do some rows of either group not tell? What was declared and is not known may have got worse. */
+static bool is_open(const struct pp_comparison *c, enum pp_change how)
+{
+	return c->slo == how || c->host == how;
+}
+
 static size_t sets_of_nodes(const struct pp_comparison *c)
 {
 	size_t n = 0;
@@ -185,16 +194,16 @@ static void conclude(struct pp_comparison *c)
 		    c->slo == PP_CHANGE_WORSE ? "worse after the change"
 					      : "the host is worse off after the change",
 		    roll_back);
-	else if (c->slo == PP_CHANGE_MISSING && c->host == PP_CHANGE_MISSING)
-		say(c, PP_UNKNOWN, "nothing was measured in both arms",
-		    "see the rows, and run again");
+	else if (!c->n_rows || is_open(c, PP_CHANGE_MISSING))
+		say(c, PP_UNKNOWN, "a metric that was declared is not there in both arms",
+		    "see why in its row, and run again");
 	else if (both_miss(c))
 		say(c, PP_UNKNOWN,
 		    "the service level is missed before and after: this change is not the cause, "
 		    "and "
 		    "no cure",
 		    "look for the other cause: peerpath prove, peerpath explain");
-	else if (c->slo == PP_CHANGE_MORE || c->slo == PP_CHANGE_MISSING)
+	else if (is_open(c, PP_CHANGE_MORE))
 		say(c, PP_UNKNOWN, "these runs do not tell", need(c));
 	else if (odd && c->slo == PP_CHANGE_BETTER)
 		say(c, PP_UNKNOWN,

@@ -15,12 +15,13 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
+
+from show import shown
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD, OUT = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
@@ -49,22 +50,6 @@ def find_nccl():
             return path
     found = re.search(r"libnccl\.so\.2 .*=> (\S+)", run("/sbin/ldconfig", "-p").stdout)
     return found.group(1) if found else None
-
-
-def shown():
-    """What the device's processes say, as `peerpath soft show` asks them."""
-    for slot in range(256):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            try:
-                s.settimeout(2)
-                s.connect(f"\0peerpath-soft.{slot}.show".encode())
-                s.send(b"show")
-                _, fds, _, _ = socket.recv_fds(s, 16, 1)
-                with open(fds[0], encoding="utf-8") as answer:
-                    answer.seek(0)
-                    yield json.load(answer)
-            except (OSError, IndexError, ValueError):
-                continue
 
 
 def bufinfo():

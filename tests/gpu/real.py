@@ -12,11 +12,12 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+from show import shown
 
 LIBRARY, CLIENT = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 UNTIL = time.monotonic() + (float(sys.argv[3]) if len(sys.argv) > 3 else 600)
@@ -34,22 +35,6 @@ def start(config, *args, **env):
                                                   "LD_LIBRARY_PATH": f"{LIBRARY}:{os.environ.get('LD_LIBRARY_PATH', '')}",
                                                   **env},
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
-
-
-def shown():
-    """What the device's processes say of their GPUs, as `peerpath soft show` asks them."""
-    for slot in range(256):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            try:
-                s.settimeout(2)
-                s.connect(f"\0peerpath-soft.{slot}.show".encode())
-                s.send(b"show")
-                _, fds, _, _ = socket.recv_fds(s, 16, 1)
-                with open(fds[0], encoding="utf-8") as answer:
-                    answer.seek(0)
-                    yield json.load(answer)
-            except (OSError, IndexError, ValueError):
-                continue
 
 
 def step(name, config, *args, limit=60, **env):

@@ -161,6 +161,22 @@ static void test_too_few_tell(void **state)
 	stop();
 }
 
+/* Better, and what it costs the host does not tell yet: no pass. */
+static void test_host_does_not_tell(void **state)
+{
+	(void)state;
+	start(110, 8);
+	for (int t = 0; t < MANY; t++)
+		for (size_t i = 0; i < RUNS; i++)
+			arm[1][t].run[i].value[1] = i % 2 ? 5 : 11;
+	JUDGED(1, PP_UNKNOWN, "these runs do not tell");
+	/* Nothing declared of the host: the service level alone decides. */
+	start(110, 8);
+	for (int t = 0; t < MANY; t++)
+		arm[0][t].t.canary.n_metrics = arm[1][t].t.canary.n_metrics = 1;
+	JUDGED(2, PP_PASS, "mechanism proven, and the service level is better");
+}
+
 /* Void runs, and runs without the figure, count for nothing; an arm of these alone is missing. */
 static void test_void(void **state)
 {
@@ -180,6 +196,9 @@ static void test_void(void **state)
 	assert_int_equal(c.row[0].change, PP_CHANGE_BETTER);
 	assert_int_equal(c.row[1].change, PP_CHANGE_MISSING);
 	assert_string_equal(c.row[1].why, "no valid run after the change has it");
+	/* What the host paid is not known: no pass, however much better the rest is. */
+	assert_int_equal(c.verdict, PP_UNKNOWN);
+	assert_non_null(strstr(c.sentence, "not there in both arms"));
 	assert_true(c.row[0].shift > 1.09 && c.row[0].shift < 1.11);
 	assert_true(c.row[0].slo_known[0] && c.row[0].slo_met[0] && c.row[0].slo_met[1]);
 	pp_comparison_done(&c);
@@ -362,11 +381,17 @@ static void test_strangers_documents(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sentences), cmocka_unit_test(test_one_set_of_nodes_only),
-		cmocka_unit_test(test_both_bad),  cmocka_unit_test(test_too_few_tell),
-		cmocka_unit_test(test_void),	  cmocka_unit_test(test_unlike),
-		cmocka_unit_test(test_declared),  cmocka_unit_test(test_a_ratio_of_what_has_none),
-		cmocka_unit_test(test_document),  cmocka_unit_test(test_strangers_documents),
+		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_one_set_of_nodes_only),
+		cmocka_unit_test(test_both_bad),
+		cmocka_unit_test(test_too_few_tell),
+		cmocka_unit_test(test_host_does_not_tell),
+		cmocka_unit_test(test_void),
+		cmocka_unit_test(test_unlike),
+		cmocka_unit_test(test_declared),
+		cmocka_unit_test(test_a_ratio_of_what_has_none),
+		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_strangers_documents),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
