@@ -177,6 +177,13 @@ def main():
             runs = json.loads(done.stdout)["runs"]
             check(f"{command}: {runs}", len(runs) == 1 and why in (runs[0]["void"] or ""))
             check(f"{command}: stderr", why in done.stderr)
+        # A GPU that is held back while the run lasts, by the fake NVML.
+        (top / "c.ini").write_text(FILE)
+        fake = pathlib.Path(PEERPATH).parents[2] / "tests/fake/nvml"
+        done = run("canary", "-f", "c.ini", "--repeats", "1", "--json", "--", sys.executable, "-c", WORK, cwd=top, code=2,
+                   env={**os.environ, "FACTOR": "1", "LD_LIBRARY_PATH": str(fake)})
+        why = json.loads(done.stdout)["runs"][0]["void"] or ""
+        check(f"throttled: {why}", "0000:9a:00.0 was held back: power cap, thermal" in why)
         began = time.monotonic()
         done, _ = measure(top, "x", 1, "--repeats", "1", code=2, command="trap '' TERM; sleep 987 & sleep 987; sleep 987",
                           file=FILE.replace("20s", "1s"))
