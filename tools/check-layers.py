@@ -10,7 +10,9 @@ import sys
 
 # What each layer may include besides itself.
 BELOW = {
-    "cli": {"soft", "profile", "bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
+    "cli": {"soft", "daemon", "store", "profile", "bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
+    "daemon": {"store", "bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
+    "store": {"bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
     "profile": {"bundle", "judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
     "bundle": {"judge", "bench", "nccl", "trace", "mem", "rdma", "node", "base"},
     "judge": {"bench", "nccl", "trace", "mem", "rdma", "node", "base"},

@@ -23,6 +23,8 @@ pc:expat libexpat1-dev
 pc:libsodium libsodium-dev
 pc:libzstd libzstd-dev
 pc:zlib zlib1g-dev
+pc:sqlite3 libsqlite3-dev
+pc:libmicrohttpd libmicrohttpd-dev
 pc:cmocka libcmocka-dev
 pc:libibverbs libibverbs-dev
 pc:librdmacm librdmacm-dev
