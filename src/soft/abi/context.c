@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "soft/abi/mr.h"
 #include "soft/abi/mw.h"
+#include "soft/abi/witness.h"
 #include "base/banned.h"
 
 /* What old clients' tables held and nobody calls: ENOSYS, should somebody. */
@@ -149,6 +150,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	}
 	soft_engine_on_request(c->engine, soft_fault_process);
 	soft_device_enlist(d, c);
+	soft_witness_leave();
 	return &c->verbs.context;
 }
 
