@@ -24,12 +24,23 @@ static bool is_here(const struct pp_nccl_run *r, const char *node)
 	return false;
 }
 
+void pp_canary_path(struct pp_trial *t, const struct pp_nccl_run *run,
+		    const struct pp_gate_library *gate)
+{
+	struct pp_trial_path *p = &t->path;
+
+	p->path = pp_nccl_path_name(run->judgement.path);
+	p->mechanism = gate->mechanism;
+	p->claim = pp_nccl_claim_name(gate->claim);
+	p->claim_mechanism = pp_nccl_claim_name(gate->mechanism_claim);
+	p->why = *gate->raise ? pp_arena_str(&t->arena, gate->raise) : NULL;
+	t->simulated |= gate->simulated;
+}
+
 static int take(struct pp_canarying *c, const char *file, const struct pp_nccl_runs *runs)
 {
 	const struct pp_nccl_run *run = runs->arm[PP_NCCL_ARM_UNCHANGED];
 	const struct pp_nccl_run *const *arms = (const struct pp_nccl_run *const *)runs->arm;
-	struct pp_trial_path *p = &c->trial.path;
-	struct pp_arena *arena = &c->trial.arena;
 	struct pp_gate_library gate;
 	struct pp_error err = {0};
 
@@ -42,12 +53,7 @@ static int take(struct pp_canarying *c, const char *file, const struct pp_nccl_r
 				   file, c->trial.node[0].id);
 	if (pp_gate_library_judge(arms, &gate, &err))
 		return pp_complain(c->args, PP_EXIT_INPUT, "%s: %s", file, err.text);
-	p->path = pp_nccl_path_name(run->judgement.path);
-	p->mechanism = gate.mechanism;
-	p->claim = pp_nccl_claim_name(gate.claim);
-	p->claim_mechanism = pp_nccl_claim_name(gate.mechanism_claim);
-	p->why = *gate.raise ? pp_arena_str(arena, gate.raise) : NULL;
-	c->trial.simulated |= gate.simulated;
+	pp_canary_path(&c->trial, run, &gate);
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static int start(struct run *r, const char *copy)
 		.argv = c->argv,
 		.environment = environ,
 		/* One document on standard output. */
-		.out = pp_out_is_json(c->session.out) ? STDERR_FILENO : STDOUT_FILENO,
+		.out = pp_out_is_json(c->session->out) ? STDERR_FILENO : STDOUT_FILENO,
 		.copy = copy,
 		.copy_most = COPY_MOST,
 		.terminal = -1,
@@ -214,7 +214,7 @@ static int run(struct run *r, const char *copy, struct pp_trial_run *ret)
 	int code;
 
 	r->kmsg = pp_canary_kmsg_open();
-	pp_canary_gpus_start(&r->gpus, c->session.node);
+	pp_canary_gpus_start(&r->gpus, c->session->node);
 	pp_host_pressure_read(&r->before);
 	r->began = pp_clock_monotonic();
 	ret->started = r->wall = pp_clock_wall();

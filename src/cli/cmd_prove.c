@@ -10,68 +10,14 @@
 
 #include "bundle/capture.h"
 #include "cli/bench_options.h"
+#include "cli/gates_text.h"
 #include "cli/interrupt.h"
+#include "cli/prove_application.h"
 #include "cli/prove_library.h"
 #include "cli/prove_nodes.h"
+#include "cli/prove_replay.h"
 #include "rdma/launch.h"
 #include "base/banned.h"
-
-static void gates_json(struct pp_out *o, const struct pp_gates *g)
-{
-	static const struct pp_out_column columns[] = {
-		{"gate", NULL, false},	   {"name", NULL, false},	 {"asked", NULL, false},
-		{"verdict", NULL, false},  {"claim_state", NULL, false}, {"claim", NULL, false},
-		{"evidence", NULL, false}, {"raise", NULL, false},	 {"next", NULL, false}};
-
-	pp_out_table(o, "gates", columns, PP_ARRAY_LEN(columns));
-	for (unsigned int i = 0; i < PP_GATES; i++) {
-		const struct pp_gate_row *row = &g->row[i];
-
-		pp_out_cell_i64(o, row->gate);
-		pp_out_cell(o, pp_gate_name(row->gate));
-		pp_out_cell_bool(o, row->gate <= g->through);
-		pp_out_cell_verdict(o, row->verdict);
-		pp_out_cell(o, pp_verdict_claim(row->verdict));
-		pp_out_cell(o, row->claim);
-		pp_out_cell(o, row->evidence);
-		pp_out_cell(o, row->raise);
-		pp_out_cell(o, row->next);
-	}
-	pp_out_table_end(o);
-}
-
-/* One line of a gate's row: what it is, and its text; the gate stands on the first line only. */
-static void line(struct pp_out *o, const char *what, const char *text)
-{
-	if (!text)
-		return;
-	pp_out_cell(o, " ");
-	pp_out_cell(o, what);
-	pp_out_cell(o, text);
-}
-
-/* Six columns do not fit a terminal: the texts of a gate stand below each other. */
-static void gates_text(struct pp_out *o, const struct pp_gates *g)
-{
-	static const struct pp_out_column columns[] = {{NULL, "GATE", false},
-						       {NULL, "VERDICT", false},
-						       {NULL, "CLAIM, EVIDENCE, WHAT NEXT", true}};
-
-	pp_out_table(o, NULL, columns, PP_ARRAY_LEN(columns));
-	for (unsigned int i = 0; i < PP_GATES; i++) {
-		const struct pp_gate_row *row = &g->row[i];
-
-		pp_out_cellf(o, "%d %s", row->gate, pp_gate_name(row->gate));
-		pp_out_cell_verdict(o, row->verdict);
-		pp_out_cell(o, row->claim);
-		line(o, "state", pp_verdict_claim(row->verdict));
-		if (row->gate <= g->through)
-			line(o, "evidence", row->evidence);
-		line(o, "to raise", row->raise);
-		line(o, "next", row->next);
-	}
-	pp_out_table_end(o);
-}
 
 /* All of one run of prove. */
 struct prove {
@@ -79,7 +25,9 @@ struct prove {
 	struct pp_proof p;
 	struct pp_prove_memory memory;
 	struct pp_prove_library library;
+	struct pp_prove_application application;
 	struct pp_launch launch;
+	struct pp_bundle *replayed; /* NULL: none */
 	enum pp_gate through;
 	bool keep; /* a bundle */
 	bool simulate;
@@ -105,15 +53,23 @@ static enum pp_verdict overall(const struct prove *v)
 	return m->before ? pp_verdict_worst(v->p.gates.verdict, repeat) : v->p.gates.verdict;
 }
 
+/* A workload is no reason to ask NCCL of a node that has nothing that it runs on. */
+static bool skips_library(const struct prove *v)
+{
+	return !v->given && v->application.asked && !pp_prove_library_can(v->s.node);
+}
+
 static const char *simulation_word(const struct prove *v)
 {
 	const struct pp_transfer *t = transfer_of(v);
-	bool library = v->through >= PP_GATE_LIBRARY;
+	const struct pp_gate_application *a = v->application.gate;
+	bool library = v->through >= PP_GATE_LIBRARY && !skips_library(v);
 
-	if (!t || (library && !v->library.gate))
+	if (!t || (library && !v->library.gate) || (v->application.asked && !a))
 		return "not run";
-	return t->passed && (!library || pp_prove_library_passed(&v->library)) ? "passed"
-									       : "failed";
+	return t->passed && (!library || pp_prove_library_passed(&v->library)) && (!a || a->passed)
+		       ? "passed"
+		       : "failed";
 }
 
 static void emit(const struct prove *v, struct pp_out *o)
@@ -147,14 +103,13 @@ static void emit(const struct prove *v, struct pp_out *o)
 		pp_out_para(o, 2, "The recording is incomplete: what it does not hold is unknown.");
 	if (pp_out_is_json(o))
 		pp_proof_rules(o, p);
-	if (pp_out_is_json(o))
-		gates_json(o, &p->gates);
-	else
-		gates_text(o, &p->gates);
+	pp_gates_emit(o, &p->gates);
 	if (v->measured)
 		pp_prove_memory_emit(o, pp_policy_margins(p->policy), &v->memory);
 	if (v->through >= PP_GATE_LIBRARY)
 		pp_prove_library_emit(o, &v->library);
+	if (v->through >= PP_GATE_APPLICATION)
+		pp_prove_application_emit(o, &v->application);
 }
 
 /* result.json: the JSON document whatever the terminal got. malloc'ed. */
@@ -213,6 +168,8 @@ static int write_bundle(struct prove *v, struct pp_captured *ret)
 	if (v->library.gate)
 		m->file[m->n_files++] =
 			(struct pp_bundle_file){"nccl.json", v->library.document, v->library.len};
+	if (pp_prove_application_files(&v->application, m->file, &m->n_files))
+		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: no memory");
 	options.files = m->file;
 	options.n_files = m->n_files;
 	options.lost = m->n_lost;
@@ -259,13 +216,20 @@ static int finish(struct prove *v)
 /* Who names a peer and ends before gate 2 would take a verdict without it for one with it. */
 static int check_through(const struct prove *v, const struct pp_args *args)
 {
-	static const char *const of_memory[] = {"peer", "simulate", "after-reboot"};
+	static const struct {
+		const char *option;
+		enum pp_gate gate;
+	} of[] = {{"peer", PP_GATE_MEMORY},
+		  {"simulate", PP_GATE_MEMORY},
+		  {"after-reboot", PP_GATE_MEMORY},
+		  {"nccl", PP_GATE_LIBRARY},
+		  {"canary", PP_GATE_APPLICATION}};
 
-	for (size_t i = 0; v->through < PP_GATE_MEMORY && i < PP_ARRAY_LEN(of_memory); i++)
-		if (pp_args_has(args, of_memory[i]))
+	for (size_t i = 0; i < PP_ARRAY_LEN(of); i++)
+		if (v->through < of[i].gate && pp_args_has(args, of[i].option))
 			return pp_complain(args, PP_EXIT_USAGE,
-					   "--%s is for gate 2, which --through %s does not reach",
-					   of_memory[i], pp_gate_name(v->through));
+					   "--%s is for gate %d, which --through %s does not reach",
+					   of[i].option, of[i].gate, pp_gate_name(v->through));
 	return 0;
 }
 
@@ -302,9 +266,10 @@ static int read_options(const struct pp_args *args, struct prove *v)
 	v->moves = v->simulate || pp_args_has(args, "peer") ||
 		   (!shown && v->launch.by && v->launch.size > 1);
 	v->given = gate != NULL;
-	v->through = pp_args_has(args, "nccl") ? PP_GATE_LIBRARY
-		     : v->moves		       ? PP_GATE_MEMORY
-					       : PP_GATE_PREREQUISITES;
+	v->through = pp_args_has(args, "canary") ? PP_GATE_APPLICATION
+		     : pp_args_has(args, "nccl") ? PP_GATE_LIBRARY
+		     : v->moves			 ? PP_GATE_MEMORY
+						 : PP_GATE_PREREQUISITES;
 	if (gate && pp_gate_parse(gate, &v->through))
 		return pp_complain(args, PP_EXIT_USAGE,
 				   "--through does not take '%s': identity, prerequisites, memory, "
@@ -312,10 +277,6 @@ static int read_options(const struct pp_args *args, struct prove *v)
 				   gate);
 	/* Ranks of a job that does not go so far are nodes by themselves. */
 	v->moves = v->moves && v->through >= PP_GATE_MEMORY;
-	if (pp_args_has(args, "nccl") && v->through < PP_GATE_LIBRARY)
-		return pp_complain(args, PP_EXIT_USAGE,
-				   "--nccl is for gate 3, which --through %s does not reach",
-				   pp_gate_name(v->through));
 	return gate && check_through(v, args) ? PP_EXIT_USAGE : check_memory_options(v, args);
 }
 
@@ -358,29 +319,61 @@ static int simulate_library(struct prove *v)
 	return 0;
 }
 
+/* The workload, behind gates that did not fail; what is simulated says nothing of them. */
+static int run_application(struct prove *v)
+{
+	struct pp_prove_application *a = &v->application;
+
+	if (!a->asked || v->through < PP_GATE_APPLICATION)
+		return 0;
+	if (!v->simulate && v->p.gates.stopped)
+		return 0;
+	return pp_prove_application_run(&v->s, &v->library, a);
+}
+
+static int judge_again(struct prove *v)
+{
+	pp_proof_done(&v->p);
+	v->p = (struct pp_proof){.runs = {transfer_of(v), v->library.gate, v->application.gate}};
+	return pp_proof_judge(&v->s, v->through, &v->p);
+}
+
+static int judge_replayed(struct prove *v)
+{
+	int code = pp_prove_memory_judge(&v->s, pp_policy_margins(v->p.policy), &v->memory);
+
+	v->measured = true;
+	return code ? code : judge_again(v);
+}
+
 /*
- * Gates 0 and 1 first: what fails there would fail gate 2 for another reason. A simulation does not
- * touch what they found.
+ * Gates 0 and 1 first: what fails there would fail gate 2 for another reason, and so on. A
+ * simulation does not touch what they found.
  */
 static int judge(struct prove *v)
 {
 	int code = pp_prove_library_check(&v->s, &v->library);
 
 	/* A simulation goes as far as this node lets it. */
-	if (!code && v->simulate && !v->given && pp_prove_library_can(v->s.node))
+	if (!code && v->simulate && !v->given && v->through < PP_GATE_LIBRARY &&
+	    pp_prove_library_can(v->s.node))
 		v->through = PP_GATE_LIBRARY;
 	if (!v->simulate)
-		v->p.library = v->library.gate;
+		v->p.runs = (struct pp_gate_runs){NULL, v->library.gate, v->application.gate};
 	code = code ? code : pp_proof_judge(&v->s, v->through, &v->p);
+	if (!code && v->memory.child.bench)
+		return judge_replayed(v);
 	v->measured = v->moves && (v->simulate || !v->p.gates.stopped);
-	if (code || !v->measured)
-		return code;
-	code = pp_prove_memory_run(&v->s, pp_policy_margins(v->p.policy), v->keep, &v->memory);
-	if (code || v->simulate)
-		return code ? code : simulate_library(v);
-	pp_proof_done(&v->p);
-	v->p = (struct pp_proof){.transfer = transfer_of(v), .library = v->library.gate};
-	return pp_proof_judge(&v->s, v->through, &v->p);
+	if (!code && v->measured) {
+		code = pp_prove_memory_run(&v->s, pp_policy_margins(v->p.policy), v->keep,
+					   &v->memory);
+		if (!code)
+			code = v->simulate ? simulate_library(v) : judge_again(v);
+	}
+	code = code ? code : run_application(v);
+	return code || v->simulate || !v->application.asked || !v->application.gate
+		       ? code
+		       : judge_again(v);
 }
 
 static void show(struct prove *v)
@@ -396,6 +389,22 @@ static void show(struct prove *v)
 		pp_proof_rules(o, &v->p);
 }
 
+/* What gates 2 to 4 are judged by that is there before anything runs. */
+static int open_runs(const struct pp_args *args, struct prove *v)
+{
+	int code;
+
+	v->replayed = pp_prove_replay_open(args);
+	if (!v->given && !pp_args_has(args, "nccl"))
+		(void)pp_prove_replay_through(v->replayed, &v->through);
+	code = pp_prove_library_open(args, v->replayed, &v->library);
+	if (!code && v->replayed && v->through >= PP_GATE_MEMORY)
+		code = pp_prove_memory_take(args, v->replayed, &v->memory);
+	if (!code && !is_served(v))
+		code = pp_prove_application_open(args, v->replayed, &v->application);
+	return code;
+}
+
 int pp_cmd_prove(const struct pp_args *args)
 {
 	struct prove *v = calloc(1, sizeof(*v));
@@ -404,7 +413,7 @@ int pp_cmd_prove(const struct pp_args *args)
 	if (!v)
 		return code;
 	code = code ? code : pp_prove_memory_open(args, &v->memory);
-	code = code ? code : pp_prove_library_open(args, &v->library);
+	code = code ? code : open_runs(args, v);
 	if (!code && is_served(v)) {
 		code = serve(args, v);
 	} else {
@@ -420,6 +429,8 @@ int pp_cmd_prove(const struct pp_args *args)
 	pp_proof_done(&v->p);
 	pp_prove_memory_done(&v->memory);
 	pp_prove_library_done(&v->library);
+	pp_prove_application_done(&v->application);
+	pp_bundle_free(v->replayed);
 	free(v);
 	return code;
 }

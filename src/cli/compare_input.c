@@ -15,8 +15,8 @@
 
 #define MEMBER "canary.json"
 
-static int take(struct pp_trials *t, const char *name, const char *text, size_t len,
-		struct pp_error *err)
+int pp_trials_take(struct pp_trials *t, const char *name, const char *text, size_t len,
+		   struct pp_error *err)
 {
 	struct pp_trial *trial;
 	int r;
@@ -44,7 +44,7 @@ static int take_bundle(struct pp_trials *t, const char *path, struct pp_error *e
 	if (r)
 		return r;
 	f = pp_bundle_file(b, MEMBER);
-	r = f ? take(t, path, f->data, f->len, err)
+	r = f ? pp_trials_take(t, path, f->data, f->len, err)
 	      : pp_error_set(err, -ENODATA, "%s: this bundle is of no canary", path);
 	pp_bundle_free(b);
 	return r;
@@ -55,7 +55,7 @@ static int take_document(struct pp_trials *t, const char *path, struct pp_error 
 	struct pp_buf PP_AUTO_BUF text = PP_BUF(PP_TRIAL_BYTES);
 	int r = pp_input_read(path, &text, err);
 
-	return r ? r : take(t, path, pp_buf_text(&text), text.len, err);
+	return r ? r : pp_trials_take(t, path, pp_buf_text(&text), text.len, err);
 }
 
 static bool is_bundle(const char *path, const struct stat *st)

@@ -18,6 +18,9 @@ struct pp_trials {
  * -E2BIG: more than PP_COMPARISON_TRIALS; -ENODATA: a directory without any.
  */
 int pp_trials_add(struct pp_trials *t, const char *path, struct pp_error *err);
+/* One document; @name is used in messages and kept. */
+int pp_trials_take(struct pp_trials *t, const char *name, const char *text, size_t len,
+		   struct pp_error *err);
 void pp_trials_done(struct pp_trials *t);
 
 #endif

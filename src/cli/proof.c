@@ -32,8 +32,8 @@ int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *
 				   err.text);
 	r = pp_findings_judge(&s->node->facts, p->rules, p->policy, &p->findings);
 	if (!r)
-		r = pp_gates_judge(&s->node->facts, &p->findings, p->transfer, p->library, through,
-				   keep, &p->gates);
+		r = pp_gates_judge(&s->node->facts, &p->findings, &p->runs, through, keep,
+				   &p->gates);
 	return r ? pp_complain(s->args, PP_EXIT_INTERNAL, "cannot judge: %s", strerrordesc_np(-r))
 		 : 0;
 }

@@ -13,15 +13,14 @@ struct pp_proof {
 	struct pp_rules *rules;
 	struct pp_policy *policy;
 	struct pp_findings findings;
-	const struct pp_transfer *transfer;    /* of a run for gate 2; borrowed; NULL none */
-	const struct pp_gate_library *library; /* of a job for gate 3; borrowed; NULL none */
+	struct pp_gate_runs runs; /* for gates 2 to 4; borrowed */
 	struct pp_gates gates;
 	pp_ns judged; /* wall clock */
 };
 
 /*
  * 0, or an exit code after one line on stderr; pp_proof_done() frees either way. @ret is zeroed but
- * for @transfer and @library.
+ * for @runs.
  */
 int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *ret);
 /*

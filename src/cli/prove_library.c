@@ -59,31 +59,29 @@ static int open_file(const struct pp_args *args, const char *file, struct pp_pro
 		 : 0;
 }
 
-/* A directory that is no bundle, and a bundle without a job, have none: no error. */
-static int open_bundle(const struct pp_args *args, const char *path, struct pp_prove_library *l)
+/* A bundle without a job has none: no error. */
+static int open_bundle(const struct pp_args *args, const struct pp_bundle *bundle,
+		       struct pp_prove_library *l)
 {
-	const struct pp_bundle_file *file = NULL;
-	struct pp_bundle *bundle = NULL;
+	const struct pp_bundle_file *file = pp_bundle_file(bundle, "nccl.json");
 	struct pp_error err = {0};
-	char *text = NULL;
+	char *text;
 	int r = 0;
 
-	if (!pp_bundle_open(path, &bundle, &err))
-		file = pp_bundle_file(bundle, "nccl.json");
 	if (file) {
 		text = strndup(file->data, file->len);
 		r = text ? take(l, text, strlen(text), &err)
 			 : pp_error_set(&err, -ENOMEM, "out of memory");
 	}
-	pp_bundle_free(bundle);
 	return r ? pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT,
-			       "%s: nccl.json: %s", path, err.text)
+			       "%s: nccl.json: %s", pp_args_get(args, "replay"), err.text)
 		 : 0;
 }
 
-int pp_prove_library_open(const struct pp_args *args, struct pp_prove_library *l)
+int pp_prove_library_open(const struct pp_args *args, const struct pp_bundle *replayed,
+			  struct pp_prove_library *l)
 {
-	const char *file = pp_args_get(args, "nccl"), *replayed = pp_args_get(args, "replay");
+	const char *file = pp_args_get(args, "nccl");
 
 	*l = (struct pp_prove_library){.why = ""};
 	if (file)

@@ -8,6 +8,7 @@
 
 #include "cli/session.h"
 
+struct pp_bundle;
 struct pp_gate_library;
 struct pp_nccl_runs;
 
@@ -19,8 +20,9 @@ struct pp_prove_library {
 	char why[400];
 };
 
-/* Reads what --nccl or --replay names, and judges it, before anything runs. 0 or an exit code. */
-int pp_prove_library_open(const struct pp_args *args, struct pp_prove_library *l);
+/* Reads --nccl, or what @replayed (NULL) holds, and judges it. 0 or an exit code. */
+int pp_prove_library_open(const struct pp_args *args, const struct pp_bundle *replayed,
+			  struct pp_prove_library *l);
 /* Is this node one of the job's? 0 or an exit code after one line. */
 int pp_prove_library_check(const struct pp_session *s, const struct pp_prove_library *l);
 /* Can one be run here: a simulation needs a GPU. */

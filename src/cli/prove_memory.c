@@ -40,14 +40,32 @@ static int load_before(const struct pp_args *args, struct pp_prove_memory *m)
 	return r;
 }
 
-int pp_prove_memory_open(const struct pp_args *args, struct pp_prove_memory *m)
+int pp_prove_memory_take(const struct pp_args *args, const struct pp_bundle *replayed,
+			 struct pp_prove_memory *m)
 {
-	*m = (struct pp_prove_memory){
-		.arena = PP_ARENA(ARENA_MOST), .captures = PP_ARENA(CAPTURES_MOST), .n_files = 1};
-	return pp_args_has(args, "after-reboot") ? load_before(args, m) : 0;
+	const struct pp_bundle_file *f = pp_bundle_file(replayed, "bench.json");
+	json_t *document = f ? json_loadb(f->data, f->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	struct pp_error err = {0};
+	int r = f && !document ? pp_error_set(&err, -EBADMSG, "no JSON") : 0;
+
+	if (document)
+		r = pp_bench_read(document, &m->child.bench, &err);
+	json_decref(document);
+	if (r)
+		return pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT,
+				   "%s: bench.json: %s", pp_args_get(args, "replay"), err.text);
+	/* What was simulated has said nothing of the machine then, and does not now. */
+	if (m->child.bench && m->child.bench->simulated)
+		m->child.bench = pp_bench_free(m->child.bench);
+	if (!m->child.bench)
+		return 0;
+	m->file[m->n_files++] = (struct pp_bundle_file){
+		"bench.json", pp_arena_strn(&m->captures, f->data, f->len), f->len};
+	return m->captures.failed ? pp_complain(args, PP_EXIT_INTERNAL, "out of memory") : 0;
 }
 
-static int judge(struct pp_session *s, const struct pp_margins *margins, struct pp_prove_memory *m)
+int pp_prove_memory_judge(struct pp_session *s, const struct pp_margins *margins,
+			  struct pp_prove_memory *m)
 {
 	struct pp_error err = {0};
 	int r = pp_known_load(NULL, &m->known, &err);
@@ -59,6 +77,13 @@ static int judge(struct pp_session *s, const struct pp_margins *margins, struct 
 		r = pp_repeat_compare(m->before, m->child.bench, margins, &m->repeat);
 	return r ? pp_complain(s->args, PP_EXIT_INTERNAL, "cannot judge: %s", strerrordesc_np(-r))
 		 : 0;
+}
+
+int pp_prove_memory_open(const struct pp_args *args, struct pp_prove_memory *m)
+{
+	*m = (struct pp_prove_memory){
+		.arena = PP_ARENA(ARENA_MOST), .captures = PP_ARENA(CAPTURES_MOST), .n_files = 1};
+	return pp_args_has(args, "after-reboot") ? load_before(args, m) : 0;
 }
 
 int pp_prove_memory_run(struct pp_session *s, const struct pp_margins *margins, bool keep,
@@ -77,7 +102,7 @@ int pp_prove_memory_run(struct pp_session *s, const struct pp_margins *margins, 
 	m->file[m->n_files++] =
 		(struct pp_bundle_file){"bench.json", m->child.document, strlen(m->child.document)};
 	pp_prove_nodes_take(m);
-	return judge(s, margins, m);
+	return pp_prove_memory_judge(s, margins, m);
 }
 
 static void memory_json(struct pp_out *o, const struct pp_margins *margins,

@@ -9,11 +9,18 @@
 #include "bundle/bundle.h"
 #include "cli/bench_child.h"
 #include "cli/proof.h"
+#include "cli/prove_application.h"
 #include "judge/repeat.h"
 #include "judge/transfer.h"
 
-/* result.json, bench.json, nodes.errors, and of each node a capture and evidence of its memory */
-enum { PP_PROVE_NODES = 1024, PP_PROVE_FILES = 1 + 3 + 2 * PP_PROVE_NODES };
+/*
+ * result.json, bench.json, nccl.json, nodes.errors, those of gate 4, and of each node a capture and
+ * evidence of its memory
+ */
+enum {
+	PP_PROVE_NODES = 1024,
+	PP_PROVE_FILES = 4 + PP_PROVE_APPLICATION_FILES + 2 * PP_PROVE_NODES
+};
 
 /* A node whose capture the bundle should hold and does not; in the arena. */
 struct pp_prove_lost {
@@ -42,6 +49,13 @@ int pp_prove_memory_open(const struct pp_args *args, struct pp_prove_memory *m);
  */
 int pp_prove_memory_run(struct pp_session *s, const struct pp_margins *margins, bool keep,
 			struct pp_prove_memory *m);
+/* What a bundle has kept of a run, unless it was simulated: nothing when it has none. 0 or a code.
+ */
+int pp_prove_memory_take(const struct pp_args *args, const struct pp_bundle *replayed,
+			 struct pp_prove_memory *m);
+/* m->child.bench is there: what it says of this node. 0 or an exit code. */
+int pp_prove_memory_judge(struct pp_session *s, const struct pp_margins *margins,
+			  struct pp_prove_memory *m);
 /* Behind the gates: member "memory" in JSON. */
 void pp_prove_memory_emit(struct pp_out *o, const struct pp_margins *margins,
 			  const struct pp_prove_memory *m);

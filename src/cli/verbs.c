@@ -61,6 +61,8 @@ static const struct pp_option prove_options[] = {
 	 NULL},
 	{"simulate", 0, NULL, "on the software device; nothing is proven by it", NULL},
 	{"nccl", 0, "FILE", "gate 3 by this document of 'nccl run --controls'", NULL},
+	{"canary", 0, "FILE", "gate 4: what COMMAND is measured by, as 'canary -f'", NULL},
+	{"before", 0, "PATH", "gate 4 beside this result of before a change; repeatable", NULL},
 	{"after-reboot", 0, "BUNDLE", "compare gate 2 with that of an earlier bundle", NULL},
 	{"token-file", 0, "FILE", "the run's shared secret; else PEERPATH_TOKEN", NULL},
 	{"port", 'p', "PORT", "of the control channel (18516)", NULL},
@@ -72,7 +74,9 @@ static const struct pp_option prove_options[] = {
 	{"busy-ok", 0, NULL, "gate 2 though others use the hca or the GPU (recorded)", NULL},
 	{"no-probes", 0, NULL, "gate 2 puts no probe into the kernel", NULL},
 	{"through", 0, "GATE",
-	 "how far to go: a gate's name or number; 3 with --nccl, 2 with a peer, else 1", NULL},
+	 "how far to go: a gate's name or number; 4 with --canary, 3 with --nccl, 2 with a peer, "
+	 "else 1",
+	 NULL},
 	{"keep-going", 0, NULL, "go on behind a failed gate (recorded)", NULL},
 	{"output", 'o', "PATH", "where the bundle goes: a directory, or NAME.tar.zst", NULL},
 	{"no-bundle", 0, NULL, "write no bundle", NULL},
@@ -196,12 +200,13 @@ const struct pp_verb pp_verbs[] = {
 	 "two digests: the software fingerprint, and the topology class, which is equal for\n"
 	 "machines wired alike though bus numbers differ. Read-only.",
 	 "0 listed", identity_options, pp_common_options, NULL, 0, 0, pp_cmd_identity},
-	{"prove", "", "gates in order -> verdict and bundle (the main job)",
+	{"prove", "[--canary FILE -- COMMAND]",
+	 "gates in order -> verdict and bundle (the main job)",
 	 "Runs the gates in order, prints for each its verdict, what may be claimed, the "
 	 "strongest\n"
 	 "evidence, what would raise it and the next command, and leaves a bundle that verifies\n"
 	 "and replays. Read-only for the machine.",
-	 NULL, prove_options, pp_common_options, NULL, 0, 0, pp_cmd_prove},
+	 NULL, prove_options, pp_common_options, NULL, 0, UINT_MAX, pp_cmd_prove},
 	{"bench", "[HOST...]", "host and GPU memory over RDMA, paired and verified",
 	 "Moves the same messages between the same ends in every way there is: a TCP socket, host\n"
 	 "memory, GPU memory by DMA-BUF, by peermem, through the host. Interleaved, repeated, "

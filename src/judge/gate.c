@@ -16,17 +16,6 @@ enum { ARENA_LIMIT = 4 << 20, MISSING_SHOWN = 3 };
 static const char *const names[PP_GATES] = {"identity", "prerequisites", "memory", "library",
 					    "application"};
 
-/* Gates whose measurements this version does not have. */
-static const struct pp_gate_row later[PP_GATES] = {
-	[PP_GATE_APPLICATION] = {PP_GATE_APPLICATION, PP_UNKNOWN, true,
-				 "not in this version: whether the application gains from it is "
-				 "unknown",
-				 "none: no workload was compared",
-				 "the same workload with and without the direct path, on one "
-				 "topology class",
-				 "NCCL_NET_GDR_LEVEL=LOC COMMAND"},
-};
-
 const char *pp_gate_name(enum pp_gate g)
 {
 	return names[g];
@@ -97,8 +86,7 @@ const char *pp_missing_text(const struct pp_missing *m)
 }
 
 static int judge_one(const struct pp_facts *facts, const struct pp_findings *findings,
-		     const struct pp_transfer *transfer, const struct pp_gate_library *library,
-		     enum pp_gate gate, struct pp_gates *g)
+		     const struct pp_gate_runs *runs, enum pp_gate gate, struct pp_gates *g)
 {
 	struct pp_gate_row *row = &g->row[gate];
 
@@ -109,32 +97,25 @@ static int judge_one(const struct pp_facts *facts, const struct pp_findings *fin
 	case PP_GATE_PREREQUISITES:
 		return pp_gate_prerequisites(facts, findings, &g->arena, row);
 	case PP_GATE_MEMORY:
-		pp_gate_memory(facts, transfer, &g->arena, row);
-		row->run = true;
-		return 0;
+		pp_gate_memory(facts, runs->transfer, &g->arena, row);
+		break;
 	case PP_GATE_LIBRARY:
-		pp_gate_library(facts, library, &g->arena, row);
-		row->run = true;
-		return 0;
+		pp_gate_library(facts, runs->library, &g->arena, row);
+		break;
 	default:
-		*row = later[gate];
-		return 0;
+		pp_gate_application(runs->application, &g->arena, row);
 	}
+	row->run = true;
+	return 0;
 }
 
 /* A gate that was not run claims nothing. */
 static void not_run(const struct pp_facts *facts, struct pp_gates *g, enum pp_gate gate, int failed)
 {
-	if (failed < 0 && gate == PP_GATE_MEMORY) {
-		pp_gate_memory(facts, NULL, &g->arena, &g->row[gate]);
-		return;
-	}
-	if (failed < 0 && gate == PP_GATE_LIBRARY) {
-		pp_gate_library(facts, NULL, &g->arena, &g->row[gate]);
-		return;
-	}
-	if (failed < 0 && later[gate].claim) {
-		g->row[gate] = later[gate];
+	if (failed < 0 && gate >= PP_GATE_MEMORY) {
+		static const struct pp_gate_runs none;
+
+		(void)judge_one(facts, NULL, &none, gate, g);
 		g->row[gate].run = false;
 		return;
 	}
@@ -153,8 +134,8 @@ static void not_run(const struct pp_facts *facts, struct pp_gates *g, enum pp_ga
 }
 
 int pp_gates_judge(const struct pp_facts *facts, const struct pp_findings *findings,
-		   const struct pp_transfer *transfer, const struct pp_gate_library *library,
-		   enum pp_gate through, bool keep_going, struct pp_gates *ret)
+		   const struct pp_gate_runs *runs, enum pp_gate through, bool keep_going,
+		   struct pp_gates *ret)
 {
 	struct pp_gates g = {.through = through, .keep_going = keep_going};
 	int failed = -1, r = 0;
@@ -167,7 +148,7 @@ int pp_gates_judge(const struct pp_facts *facts, const struct pp_findings *findi
 			not_run(facts, &g, (enum pp_gate)gate, stopped ? failed : -1);
 			g.stopped = g.stopped || (asked && stopped);
 		} else {
-			r = judge_one(facts, findings, transfer, library, (enum pp_gate)gate, &g);
+			r = judge_one(facts, findings, runs, (enum pp_gate)gate, &g);
 			if (g.row[gate].verdict == PP_FAIL && failed < 0)
 				failed = gate;
 		}

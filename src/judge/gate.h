@@ -42,14 +42,22 @@ struct pp_gates {
 
 struct pp_transfer;
 struct pp_gate_library;
+struct pp_gate_application;
+
+/* What was run for gates 2 to 4; NULL: nothing was. */
+struct pp_gate_runs {
+	const struct pp_transfer *transfer;	       /* with this node */
+	const struct pp_gate_library *library;	       /* a job over this node */
+	const struct pp_gate_application *application; /* a workload from this node */
+};
 
 /*
- * -ENOMEM. pp_gates_done() frees. @findings come from the same facts; @transfer is of a run with
- * this node, @library of a job over this node; NULL: there was none. All are borrowed for the call.
+ * -ENOMEM. pp_gates_done() frees. @findings come from the same facts. All are borrowed for the
+ * call.
  */
 int pp_gates_judge(const struct pp_facts *facts, const struct pp_findings *findings,
-		   const struct pp_transfer *transfer, const struct pp_gate_library *library,
-		   enum pp_gate through, bool keep_going, struct pp_gates *ret);
+		   const struct pp_gate_runs *runs, enum pp_gate through, bool keep_going,
+		   struct pp_gates *ret);
 void pp_gates_done(struct pp_gates *g);
 
 const char *pp_gate_name(enum pp_gate g); /* "identity", "prerequisites", ... */

@@ -21,6 +21,10 @@ void pp_gate_memory(const struct pp_facts *facts, const struct pp_transfer *t,
 void pp_gate_library(const struct pp_facts *facts, const struct pp_gate_library *g,
 		     struct pp_arena *arena, struct pp_gate_row *row);
 
+/* The same; @g NULL: no workload was measured. */
+void pp_gate_application(const struct pp_gate_application *g, struct pp_arena *arena,
+			 struct pp_gate_row *row);
+
 /*
  * What is missing, collected while a gate looks: the first three in words, the rest as a number.
  */

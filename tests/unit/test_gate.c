@@ -8,6 +8,8 @@
 #include "judge/transfer.h"
 #include "judge/prerequisite.h"
 
+static const struct pp_gate_runs no_runs;
+
 /* A node with two GPUs, each with an hca behind its own switch, and everything known and good. */
 static const char good[] = "[m]\n"
 			   "kernel.release = 6.8.0\n"
@@ -126,7 +128,7 @@ static struct verdicts judge(const struct machine *m)
 	assert_false(m->arena.failed);
 	assert_int_equal(pp_findings_judge(&m->facts, rules, NULL, &found), 0);
 	assert_int_equal(
-		pp_gates_judge(&m->facts, &found, NULL, NULL, PP_GATE_PREREQUISITES, false, &g), 0);
+		pp_gates_judge(&m->facts, &found, &no_runs, PP_GATE_PREREQUISITES, false, &g), 0);
 	v.identity = g.row[PP_GATE_IDENTITY].verdict;
 	v.prerequisites = g.row[PP_GATE_PREREQUISITES].verdict;
 	v.overall = g.verdict;
@@ -522,8 +524,7 @@ static void test_library_without_gpu(void **state)
 	machine_good(&m);
 	machine_set(&m, "node.gpus", "0");
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_LIBRARY, true, &g),
-			 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, &no_runs, PP_GATE_LIBRARY, true, &g), 0);
 	needs(g.row[PP_GATE_LIBRARY].claim, "unknown (no GPU)");
 	assert_int_equal(g.row[PP_GATE_LIBRARY].verdict, PP_UNKNOWN);
 	pp_gates_done(&g);
@@ -544,8 +545,7 @@ static void test_order(void **state)
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
 	/* fail stops: what lies behind is not run, and the whole is as bad as the worst asked for
 	 */
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_LIBRARY, false, &g),
-			 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, &no_runs, PP_GATE_LIBRARY, false, &g), 0);
 	assert_true(g.row[1].run);
 	assert_false(g.row[2].run);
 	assert_true(g.stopped);
@@ -553,19 +553,19 @@ static void test_order(void **state)
 	assert_non_null(strstr(g.row[2].claim, "gate 1 failed"));
 	assert_string_equal(pp_verdict_claim(g.row[1].verdict), "refuted");
 	pp_gates_done(&g);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_LIBRARY, true, &g),
-			 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, &no_runs, PP_GATE_LIBRARY, true, &g), 0);
 	assert_true(g.row[3].run);
 	assert_false(g.row[4].run);
 	assert_false(g.stopped);
 	assert_int_equal(g.row[3].verdict, PP_UNKNOWN); /* not measured by this version */
 	pp_gates_done(&g);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_IDENTITY, false, &g),
+	assert_int_equal(pp_gates_judge(&m.facts, &found, &no_runs, PP_GATE_IDENTITY, false, &g),
 			 0);
 	assert_false(g.row[1].run);
 	assert_int_equal(g.verdict, PP_PASS); /* gates that were not asked for judge nothing */
 	needs(g.row[PP_GATE_LIBRARY].claim, "no job was observed");
-	needs(g.row[PP_GATE_APPLICATION].claim, "not in this version");
+	needs(g.row[PP_GATE_APPLICATION].claim, "no workload was measured");
+	needs(g.row[PP_GATE_APPLICATION].next, "peerpath prove --canary FILE -- COMMAND");
 	needs(g.row[PP_GATE_MEMORY].claim, "was not measured");
 	needs(g.row[PP_GATE_MEMORY].next, "peerpath prove --peer HOST");
 	needs(g.row[PP_GATE_LIBRARY].next, "peerpath nccl run --controls");
@@ -587,7 +587,10 @@ static void memory_row(const struct machine *m, struct pp_bench *b, struct pp_ga
 
 	assert_int_equal(pp_findings_judge(&m->facts, rules, NULL, &found), 0);
 	assert_int_equal(pp_transfer_judge(b, &pp_margins_default, NULL, NULL, &t), 0);
-	assert_int_equal(pp_gates_judge(&m->facts, &found, &t, NULL, PP_GATE_MEMORY, true, g), 0);
+	assert_int_equal(pp_gates_judge(&m->facts, &found,
+					&(const struct pp_gate_runs){.transfer = &t},
+					PP_GATE_MEMORY, true, g),
+			 0);
 	pp_transfer_done(&t);
 	pp_findings_done(&found);
 	pp_bench_free(b);
@@ -667,8 +670,7 @@ static void test_identity_told(void **state)
 	machine_set(&m, "virtual/rxe0 hca.rdma_device", "yes");
 	machine_set(&m, "virtual/rxe0 hca.node_guid", "0000:0000:0000:0009");
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_IDENTITY, true, &g),
-			 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, &no_runs, PP_GATE_IDENTITY, true, &g), 0);
 	needs(g.row[PP_GATE_IDENTITY].evidence,
 	      "0 of 2 hcas by BDF, node GUID and firmware; 1 by BDF alone: no RDMA device; 1 by "
 	      "node GUID: software");
@@ -688,7 +690,7 @@ static void test_memory_without_hca(void **state)
 	machine_init(&m);
 	machine_set(&m, "node.hcas", "0");
 	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
-	assert_int_equal(pp_gates_judge(&m.facts, &found, NULL, NULL, PP_GATE_MEMORY, true, &g), 0);
+	assert_int_equal(pp_gates_judge(&m.facts, &found, &no_runs, PP_GATE_MEMORY, true, &g), 0);
 	needs(g.row[PP_GATE_MEMORY].claim, "unknown (no RDMA device)");
 	needs(g.row[PP_GATE_MEMORY].next, "peerpath prove --simulate");
 	pp_gates_done(&g);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gate 4: did it matter? Only a workload that was measured says so, as its canary file declares;
+ * without one it is not known.
+ */
+#include "judge/application.h"
+#include "judge/gate_rows.h"
+#include "base/banned.h"
+
+void pp_gate_application(const struct pp_gate_application *g, struct pp_arena *arena,
+			 struct pp_gate_row *row)
+{
+	if (!g) {
+		*row = (struct pp_gate_row){
+			.gate = PP_GATE_APPLICATION,
+			.verdict = PP_UNKNOWN,
+			.claim = "whether the application gains from it is unknown: no workload "
+				 "was measured",
+			.evidence = "none: no canary file was given",
+			.raise = "a canary file (man peerpath-canary) that declares the figures of "
+				 "the workload, and the command that runs it",
+			.next = "peerpath prove --canary FILE -- COMMAND",
+		};
+		return;
+	}
+	*row = (struct pp_gate_row){
+		.gate = PP_GATE_APPLICATION,
+		.verdict = g->verdict,
+		.claim = pp_arena_str(arena, g->sentence),
+		.evidence = pp_arena_str(arena, g->evidence),
+		.raise = *g->raise ? pp_arena_str(arena, g->raise) : NULL,
+		.next = *g->next ? pp_arena_str(arena, g->next) : NULL,
+	};
+}
