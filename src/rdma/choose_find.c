@@ -32,12 +32,19 @@ const char *const *pp_choose_listed(const struct pp_node *n, const struct pp_cho
 
 bool pp_choose_only_software(const struct pp_node *n)
 {
+	bool simulated = false, bare = false;
 	const struct pp_object *hca = NULL;
 
-	while ((hca = pp_object_next(&n->facts, PP_HCA, hca)))
-		if (strncmp(hca->id, "virtual/", 8) != 0 && !pp_object_simulated(hca))
+	while ((hca = pp_object_next(&n->facts, PP_HCA, hca))) {
+		if (pp_object_simulated(hca))
+			simulated = true;
+		else if (strncmp(hca->id, "virtual/", 8) != 0 && hca->name)
 			return false;
-	return true;
+		else if (strncmp(hca->id, "virtual/", 8) != 0)
+			bare = true;
+	}
+	/* A made /sys keeps the functions of the machine's hcas and takes their RDMA devices. */
+	return simulated || !bare;
 }
 
 const struct pp_object *pp_choose_by_name(const struct pp_node *n, const char *name)
