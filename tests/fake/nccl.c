@@ -89,11 +89,12 @@ API const char *ncclGetLastError(struct comm *c)
 
 API int ncclGetUniqueId(struct unique_id *to)
 {
-	int port, r = wire_listen(&root_fd, &port);
+	struct place at = {0};
+	int r = wire_listen(&root_fd, &at);
 
 	memset(to, 0, sizeof(*to));
-	memcpy(to->bytes, &port, sizeof(port));
-	memcpy(to->bytes + 8, &(uint64_t){(uint64_t)getpid() << 32 | (uint64_t)port}, 8);
+	memcpy(to->bytes, &at, sizeof(at));
+	memcpy(to->bytes + 8, &(uint64_t){(uint64_t)getpid() << 32 | (uint64_t)at.port}, 8);
 	return r;
 }
 
@@ -122,7 +123,7 @@ static int choose_net(struct comm *c)
 
 	say_setting("NCCL_NET_PLUGIN");
 	if (!net || !strcmp(net, "Socket")) {
-		say(INIT | NET, "NET/Socket : Using [0]lo:127.0.0.1<0>");
+		say(INIT | NET, "NET/Socket : Using [0]%s<0>", wire_interface());
 		say(INIT | NET, "Initialized NET plugin Socket");
 		say(INIT | NET, "Assigned NET plugin Socket to comm");
 		say(INIT, "Using network Socket");
@@ -137,7 +138,8 @@ static int choose_net(struct comm *c)
 	    ib_name(c->ib), (void *)c->ib, getenv("PP_FAKE_NCCL_PCI") ? "/sys/devices" : "(null)");
 	say(INIT | NET, "NET/IB : Made virtual device [0] name=%s speed=100000 ndevs=1",
 	    ib_name(c->ib));
-	say(INIT | NET, "NET/IB : Using [0]%s:1/RoCE [RO]; OOB lo:127.0.0.1<0>", ib_name(c->ib));
+	say(INIT | NET, "NET/IB : Using [0]%s:1/RoCE [RO]; OOB %s<0>", ib_name(c->ib),
+	    wire_interface());
 	say(INIT | NET, "Initialized NET plugin IB");
 	say(INIT | NET, "Assigned NET plugin IB to comm");
 	say(INIT, "Using network IB");
@@ -368,13 +370,14 @@ API int ncclCommInitRank(struct comm **to, int size, struct unique_id id, int ra
 {
 	const char *host = getenv("NCCL_HOSTID");
 	struct comm *c = calloc(1, sizeof(*c));
-	int port, r;
+	struct place root;
+	int r;
 
 	if (!c || size < 1 || size > RANKS || rank < 0 || rank >= size)
 		return INVALID_ARGUMENT;
 	c->rank = rank;
 	c->size = size;
-	memcpy(&port, id.bytes, sizeof(port));
+	memcpy(&root, id.bytes, sizeof(root));
 	memcpy(&c->id, id.bytes + 8, sizeof(c->id));
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);
@@ -404,7 +407,7 @@ API int ncclCommInitRank(struct comm **to, int size, struct unique_id id, int ra
 		host_name(c->member[rank].host, sizeof(c->member[0].host));
 	c->member[rank].bus = c->bus;
 	if (!r)
-		r = wire_meet(c, root_fd, port);
+		r = wire_meet(c, root_fd, root);
 	if (!r)
 		r = count_nodes(c);
 	if (r)

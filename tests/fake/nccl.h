@@ -39,8 +39,13 @@ struct op {
 	struct op *next;
 };
 
-struct member {
+struct place {
+	uint32_t address; /* network byte order */
 	int port;
+};
+
+struct member {
+	struct place at;
 	int bus;
 	char host[64]; /* NCCL_HOSTID, else the host's name */
 };
@@ -74,9 +79,11 @@ const char *last_warning(void);
 void host_name(char *to, size_t size);
 
 /* nccl_wire.c: SUCCESS, or a result. */
-int wire_listen(int *ret_fd, int *ret_port);
+int wire_listen(int *ret_fd, struct place *ret);
+/* "lo:127.0.0.1", or "eth0:" and what was told. */
+const char *wire_interface(void);
 /* Everybody's address by the root's, then a connection to each. */
-int wire_meet(struct comm *c, int root_fd, int root_port);
+int wire_meet(struct comm *c, int root_fd, struct place root);
 /* All at once; the own part is copied. REMOTE: a peer is gone. INTERNAL_ERROR: stopped. */
 int wire_exchange(struct comm *c, const struct part *out, const struct part *in);
 void wire_leave(struct comm *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the ranks of the fake NCCL find each other and move bytes: TCP. The root is rank 0; the
- * unique id holds its port, PP_FAKE_NCCL_ADDRESS its address (127.0.0.1).
+ * unique id holds its address and port. PP_FAKE_NCCL_ADDRESS is a rank's own (127.0.0.1).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,26 +17,34 @@
 
 #include "nccl.h"
 
-static struct sockaddr_in address(int port)
+static const char *own_address(void)
 {
 	const char *set = getenv("PP_FAKE_NCCL_ADDRESS");
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 
-	(void)inet_pton(AF_INET, set ? set : "127.0.0.1", &a.sin_addr);
-	return a;
+	return set ? set : "127.0.0.1";
 }
 
-int wire_listen(int *ret_fd, int *ret_port)
+const char *wire_interface(void)
 {
-	struct sockaddr_in a = address(0);
+	static char text[64];
+
+	(void)snprintf(text, sizeof(text), "%s:%s", getenv("PP_FAKE_NCCL_ADDRESS") ? "eth0" : "lo",
+		       own_address());
+	return text;
+}
+
+int wire_listen(int *ret_fd, struct place *ret)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET};
 	socklen_t len = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	(void)inet_pton(AF_INET, own_address(), &a.sin_addr);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, RANKS) ||
 	    getsockname(fd, (struct sockaddr *)&a, &len))
 		return SYSTEM_ERROR;
 	*ret_fd = fd;
-	*ret_port = ntohs(a.sin_port);
+	*ret = (struct place){a.sin_addr.s_addr, ntohs(a.sin_port)};
 	return SUCCESS;
 }
 
@@ -55,9 +64,11 @@ static bool all(int fd, void *at, size_t len, bool out)
 }
 
 /* Whoever listens may not do so yet. */
-static int connect_to(int port)
+static int connect_to(struct place at)
 {
-	struct sockaddr_in a = address(port);
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_port = htons((uint16_t)at.port),
+				.sin_addr = {at.address}};
 	int fd = -1, on = 1;
 
 	for (int i = 0; i < 500; i++) {
@@ -94,9 +105,9 @@ static int gather(struct comm *c, int root_fd)
 	return SUCCESS;
 }
 
-static int report(struct comm *c, int root_port)
+static int report(struct comm *c, struct place root)
 {
-	int fd = connect_to(root_port), r = SUCCESS;
+	int fd = connect_to(root), r = SUCCESS;
 
 	if (fd < 0 || !all(fd, &c->rank, sizeof(c->rank), true) ||
 	    !all(fd, &c->member[c->rank], sizeof(c->member[0]), true) ||
@@ -113,7 +124,7 @@ static int join(struct comm *c, int own)
 	int on = 1, rank;
 
 	for (int i = 0; i < c->rank; i++) {
-		c->fd[i] = connect_to(c->member[i].port);
+		c->fd[i] = connect_to(c->member[i].at);
 		if (c->fd[i] < 0 || !all(c->fd[i], &c->rank, sizeof(c->rank), true))
 			return SYSTEM_ERROR;
 	}
@@ -132,14 +143,14 @@ static int join(struct comm *c, int own)
 	return SUCCESS;
 }
 
-int wire_meet(struct comm *c, int root_fd, int root_port)
+int wire_meet(struct comm *c, int root_fd, struct place root)
 {
-	int own = -1, r = wire_listen(&own, &c->member[c->rank].port);
+	int own = -1, r = wire_listen(&own, &c->member[c->rank].at);
 
 	for (int i = 0; i < RANKS; i++)
 		c->fd[i] = -1;
 	if (!r)
-		r = c->rank ? report(c, root_port) : gather(c, root_fd);
+		r = c->rank ? report(c, root) : gather(c, root_fd);
 	if (!r)
 		r = join(c, own);
 	if (own >= 0)
