@@ -100,7 +100,9 @@ int pp_agent_serve(struct pp_channel *c, const void *arg)
 		if (r)
 			break;
 		err = (struct pp_error){0};
-		r = answer(a, message, &err);
+		if (!a->options || !a->options->other ||
+		    !a->options->other(c, message, a->options->other_arg))
+			r = answer(a, message, &err);
 		json_decref(message);
 	} while (!r);
 	pp_agent_shut(a);

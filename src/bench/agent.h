@@ -30,6 +30,12 @@
 
 struct pp_agent_options {
 	pp_trace_registry_ask *registry; /* of the software device; NULL: nobody asks it */
+	/*
+	 * Sees each message first; true: it was none of ours, and has been answered. So a node that
+	 * listens serves more than traffic. NULL: nobody does.
+	 */
+	bool (*other)(struct pp_channel *c, const json_t *message, const void *arg);
+	const void *other_arg;
 };
 
 /*

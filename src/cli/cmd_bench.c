@@ -22,6 +22,7 @@
 #include "cli/bench_record.h"
 #include "cli/bench_text.h"
 #include "cli/interrupt.h"
+#include "cli/library_agent.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/simulation.h"
@@ -37,6 +38,7 @@ struct run {
 	struct pp_bench_options options;
 	struct pp_launch launch;
 	struct pp_policy *policy;
+	struct pp_agent_options agents;
 	char token[PP_TOKEN_MOST + 1];
 	const char **peers; /* operands with their ports; in the arena, as the next */
 	const char *listen;
@@ -181,13 +183,14 @@ static int read_run(const struct pp_args *args, struct run *r)
 		code = pp_complain(args, PP_EXIT_INPUT, "%s", err.text);
 	if (!code)
 		code = find_token(r);
+	r->agents = (struct pp_agent_options){.registry = pp_trace_soft_ask,
+					      .other = pp_library_agent_answer,
+					      .other_arg = r->token};
 	r->options.stopped = pp_interrupted;
 	if (isatty(STDERR_FILENO) && !is_rank(r))
 		r->options.progress = progress;
 	return code;
 }
-
-static const struct pp_agent_options agents = {.registry = pp_trace_soft_ask};
 
 static struct pp_party_options party_of(const struct run *r)
 {
@@ -201,7 +204,7 @@ static struct pp_party_options party_of(const struct run *r)
 		.launch = is_launched(r) ? &r->launch : NULL,
 		.listen = r->listen,
 		.token = r->token,
-		.service = {.agent = pp_agent_serve, .record = pp_bench_record, .arg = &agents},
+		.service = {.agent = pp_agent_serve, .record = pp_bench_record, .arg = &r->agents},
 		.stopped = pp_interrupted,
 		.say = say,
 	};

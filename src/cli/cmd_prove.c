@@ -12,11 +12,10 @@
 #include "cli/bench_options.h"
 #include "cli/gates_text.h"
 #include "cli/interrupt.h"
-#include "cli/nfd.h"
 #include "cli/prove_application.h"
 #include "cli/prove_library.h"
 #include "cli/prove_nodes.h"
-#include "cli/prove_options.h"
+#include "cli/prove_ranks.h"
 #include "cli/prove_replay.h"
 #include "rdma/launch.h"
 #include "base/banned.h"
@@ -97,8 +96,6 @@ static void emit(const struct prove *v, struct pp_out *o)
 		pp_out_str(o, "simulation", NULL, simulation_word(v));
 	pp_out_bool(o, "recording_complete", NULL, !pp_source_cut(s->src));
 	pp_out_verdict(o, "verdict", NULL, overall(v));
-	if (pp_out_is_json(o))
-		pp_proof_stuck(o, s);
 	pp_out_str(o, "software_fingerprint", NULL,
 		   pp_fact_str_or(s->node->self, PP_F_SOFTWARE_FINGERPRINT, NULL));
 	pp_out_str(o, "topology_class", NULL,
@@ -217,24 +214,63 @@ static int finish(struct prove *v)
 	return code ? code : exit_of(v);
 }
 
+/* Who names a peer and ends before gate 2 would take a verdict without it for one with it. */
+static int check_through(const struct prove *v, const struct pp_args *args)
+{
+	static const struct {
+		const char *option;
+		enum pp_gate gate;
+	} of[] = {{"peer", PP_GATE_MEMORY},
+		  {"simulate", PP_GATE_MEMORY},
+		  {"after-reboot", PP_GATE_MEMORY},
+		  {"nccl", PP_GATE_LIBRARY},
+		  {"canary", PP_GATE_APPLICATION}};
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(of); i++)
+		if (v->through < of[i].gate && pp_args_has(args, of[i].option))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "--%s is for gate %d, which --through %s does not reach",
+					   of[i].option, of[i].gate, pp_gate_name(v->through));
+	return 0;
+}
+
+/* Options that go with gate 2 alone would say nothing without it. */
+static int check_memory_options(const struct prove *v, const struct pp_args *args)
+{
+	static const char *const with_others[] = {"token-file",	  "port",     "device",	 "gpu",
+						  "size",	  "duration", "repeats", "busy-ok",
+						  "after-reboot", "no-probes"};
+	static const char *const live[] = {"root", "replay"};
+
+	for (size_t i = 0; !v->moves && i < PP_ARRAY_LEN(with_others); i++)
+		if (pp_args_has(args, with_others[i]))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "--%s goes with --peer or --simulate", with_others[i]);
+	for (size_t i = 0; v->moves && i < PP_ARRAY_LEN(live); i++)
+		if (pp_args_has(args, live[i]))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "--%s shows files: memory is moved on a live node only",
+					   live[i]);
+	return 0;
+}
+
 static int read_options(const struct pp_args *args, struct prove *v)
 {
 	const char *gate = pp_args_get(args, "through");
 	struct pp_error err = {0};
 	bool shown = pp_args_has(args, "root") || pp_args_has(args, "replay");
-	bool quick = pp_args_has(args, "quick");
 
-	if (!quick && pp_launch_read(pp_bench_variable, &v->launch, &err))
+	if (pp_launch_read(pp_bench_variable, &v->launch, &err))
 		return pp_complain(args, PP_EXIT_USAGE, "%s", err.text);
-	v->keep = quick ? pp_args_has(args, "output") : !pp_args_has(args, "no-bundle");
+	v->keep = !pp_args_has(args, "no-bundle");
 	v->simulate = pp_args_has(args, "simulate");
-	/* A health check in a job's allocation is about this node alone. */
 	v->moves = v->simulate || pp_args_has(args, "peer") ||
-		   (!shown && !quick && v->launch.by && v->launch.size > 1);
+		   (!shown && v->launch.by && v->launch.size > 1);
 	v->given = gate != NULL;
 	v->through = pp_args_has(args, "canary") ? PP_GATE_APPLICATION
 		     : pp_args_has(args, "nccl") ? PP_GATE_LIBRARY
-		     : v->moves			 ? PP_GATE_MEMORY
+		     : v->simulate		 ? PP_GATE_MEMORY
+		     : v->moves			 ? PP_GATE_LIBRARY
 						 : PP_GATE_PREREQUISITES;
 	if (gate && pp_gate_parse(gate, &v->through))
 		return pp_complain(args, PP_EXIT_USAGE,
@@ -243,7 +279,7 @@ static int read_options(const struct pp_args *args, struct prove *v)
 				   gate);
 	/* Ranks of a job that does not go so far are nodes by themselves. */
 	v->moves = v->moves && v->through >= PP_GATE_MEMORY;
-	return pp_prove_options_check(args, v->through, v->moves);
+	return gate && check_through(v, args) ? PP_EXIT_USAGE : check_memory_options(v, args);
 }
 
 /* Any rank but the first is the other end of gate 2, and has nothing to print. */
@@ -252,11 +288,18 @@ static bool is_served(const struct prove *v)
 	return v->moves && v->launch.by && v->launch.rank > 0;
 }
 
+/* Does gate 3 run a job over the nodes of gate 2, as far as the command line says? */
+static bool has_ranks(const struct prove *v)
+{
+	return v->moves && !v->simulate && v->through >= PP_GATE_LIBRARY && !v->library.gate;
+}
+
 static int serve(const struct pp_args *args, struct prove *v)
 {
 	int code = pp_bench_child_run(args, false, &v->memory.child);
 
-	return code ? code : v->memory.child.status;
+	code = code ? code : v->memory.child.status;
+	return code || !has_ranks(v) ? code : pp_prove_ranks_serve(args, &v->launch);
 }
 
 static int collect(const struct pp_args *args, struct prove *v)
@@ -271,18 +314,30 @@ static int collect(const struct pp_args *args, struct prove *v)
 	return code;
 }
 
+static const char NO_GPU[] = "this node has no GPU that is known, and NCCL runs on nothing else: "
+			     "run prove on nodes with "
+			     "GPUs";
+
 /* NCCL where it can run; without a GPU that is said, and is no simulation that failed. */
-static int simulate_library(struct prove *v)
+static int run_library(struct prove *v)
 {
 	struct pp_prove_library *l = &v->library;
+	bool can = pp_prove_library_can(v->s.node);
+	int code;
 
 	if (v->through < PP_GATE_LIBRARY || l->gate)
 		return 0;
-	if (pp_prove_library_can(v->s.node))
-		return pp_prove_library_simulate(v->s.args, l);
-	(void)snprintf(l->why, sizeof(l->why),
-		       "this node has no GPU that is known, and NCCL runs on nothing else");
-	return 0;
+	if (!can)
+		(void)snprintf(l->why, sizeof(l->why), "%s", NO_GPU);
+	if (!can && has_ranks(v))
+		pp_prove_ranks_dismiss(v->s.args, &v->launch);
+	if (!can)
+		return 0;
+	code = v->keep ? pp_prove_library_keep(v->s.args, l) : 0;
+	if (code)
+		return code;
+	return v->simulate ? pp_prove_library_simulate(v->s.args, l)
+			   : pp_prove_ranks_run(v->s.args, &v->launch, l);
 }
 
 /* The workload, behind gates that did not fail; what is simulated says nothing of them. */
@@ -302,6 +357,21 @@ static int judge_again(struct prove *v)
 	pp_proof_done(&v->p);
 	v->p = (struct pp_proof){.runs = {transfer_of(v), v->library.gate, v->application.gate}};
 	return pp_proof_judge(&v->s, v->through, &v->p);
+}
+
+/* Gate 3 behind gate 2, and what came of it to the verdict; who waits for it in vain is let go. */
+static int go_to_library(struct prove *v)
+{
+	int code;
+
+	if (!v->simulate && !has_ranks(v))
+		return 0;
+	if (!v->simulate && v->p.gates.stopped) {
+		pp_prove_ranks_dismiss(v->s.args, &v->launch);
+		return 0;
+	}
+	code = run_library(v);
+	return code || v->simulate || !v->library.gate ? code : judge_again(v);
 }
 
 static int judge_replayed(struct prove *v)
@@ -333,8 +403,9 @@ static int judge(struct prove *v)
 	if (!code && v->measured) {
 		code = pp_prove_memory_run(&v->s, pp_policy_margins(v->p.policy), v->keep,
 					   &v->memory);
-		if (!code)
-			code = v->simulate ? simulate_library(v) : judge_again(v);
+		if (!code && !v->simulate)
+			code = judge_again(v);
+		code = code ? code : go_to_library(v);
 	}
 	code = code ? code : run_application(v);
 	return code || v->simulate || !v->application.asked || !v->application.gate
@@ -349,8 +420,6 @@ static void show(struct prove *v)
 	emit(v, o);
 	pp_out_heading(o, "Verdict");
 	pp_out_verdict(o, NULL, "overall", overall(v));
-	if (!pp_out_is_json(o))
-		pp_proof_stuck(o, &v->s);
 	if (v->simulate)
 		pp_out_str(o, NULL, "simulation", simulation_word(v));
 	if (!pp_out_is_json(o))
@@ -377,7 +446,6 @@ int pp_cmd_prove(const struct pp_args *args)
 {
 	struct prove *v = calloc(1, sizeof(*v));
 	int code = v ? read_options(args, v) : pp_complain(args, PP_EXIT_INTERNAL, "no memory");
-	int labelled;
 
 	if (!v)
 		return code;
@@ -392,8 +460,6 @@ int pp_cmd_prove(const struct pp_args *args)
 		if (!code) {
 			show(v);
 			code = finish(v);
-			labelled = pp_nfd_write(args, &v->s, &v->p);
-			code = labelled ? labelled : code;
 		}
 		code = pp_session_close(&v->s, code);
 	}

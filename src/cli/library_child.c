@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/parse.h"
 #include "cli/child_answer.h"
@@ -18,45 +19,94 @@
 #include "cli/session.h"
 #include "base/banned.h"
 
-enum { DOCUMENT_MOST = 64 << 20, WHY_MOST = 4096, WORDS = 32 };
+enum { DOCUMENT_MOST = 64 << 20, WHY_MOST = 16 << 10, WORDS = 32, VARIABLES = 8 };
 
-/* Each arm ends by itself. */
-static const char SELF[] = "@SELF";
-static const char *const words[] = {SELF,
-				    "nccl",
-				    "run",
-				    "--simulate",
-				    "--json",
-				    "--quiet",
-				    "--controls",
-				    "--timeout=120s",
-				    "--busy-ok",
-				    "--",
-				    SELF,
-				    "nccl",
-				    "perf",
-				    "all_reduce",
-				    "--ranks=2",
-				    "--one-gpu",
-				    "--minbytes=8",
-				    "--maxbytes=16M",
-				    "--stepfactor=8",
-				    "--iters=5",
-				    "--deadline=100s"};
+/* A command line and what is set for it: texts are others' or the arena's. */
+struct words {
+	char *at[WORDS + 1];
+	size_t n;
+	struct {
+		const char *name, *value;
+	} set[VARIABLES];
+	size_t n_set;
+	struct pp_arena arena;
+};
 
-static PP_NORETURN void become(char **argv, int out, int why, pid_t parent)
+/* Each arm ends by itself. What is simulated has one GPU, and memory that is copied. */
+static const char *const always[] = {"nccl", "run", "--json", "--quiet", "--timeout=120s"};
+static const char *const simulated[] = {"--simulate", "--controls", "--ranks=2", "--one-gpu",
+					"--iters=5"};
+static const char *const real[] = {"--iters=10"};
+static const char *const simulated_sizes[] = {"--minbytes=8", "--maxbytes=16M", "--stepfactor=8"};
+static const char *const real_sizes[] = {"--minbytes=8", "--maxbytes=128M", "--stepfactor=8"};
+
+static void add(struct words *w, const char *word)
 {
+	if (word && w->n < WORDS)
+		w->at[w->n++] = (char *)(uintptr_t)word;
+}
+
+static void add_option(struct words *w, const char *name, const char *value)
+{
+	if (value)
+		add(w, pp_arena_printf(&w->arena, "--%s=%s", name, value));
+}
+
+static void set(struct words *w, const char *name, const char *value)
+{
+	w->set[w->n_set].name = name;
+	w->set[w->n_set++].value = value;
+}
+
+static void set_number(struct words *w, const char *name, unsigned int value)
+{
+	set(w, name, pp_arena_printf(&w->arena, "%u", value));
+}
+
+static void make_words(const struct pp_library_job *job, char *self, struct words *w)
+{
+	add(w, self);
+	for (size_t i = 0; i < PP_ARRAY_LEN(always); i++)
+		add(w, always[i]);
+	for (size_t i = 0; job->simulate && i < PP_ARRAY_LEN(simulated); i++)
+		add(w, simulated[i]);
+	for (size_t i = 0; !job->simulate && i < PP_ARRAY_LEN(real); i++)
+		add(w, real[i]);
+	for (size_t i = 0; !job->sizes && i < PP_ARRAY_LEN(real_sizes); i++)
+		add(w, job->simulate ? simulated_sizes[i] : real_sizes[i]);
+	add_option(w, "sizes", job->sizes);
+	add_option(w, "arm", job->arm);
+	add_option(w, "gpu", job->gpu);
+	add_option(w, "keep-logs", job->logs);
+	if (job->busy_ok)
+		add(w, "--busy-ok");
+	if (!job->size)
+		return;
+	set_number(w, "PEERPATH_RANK", job->rank);
+	set_number(w, "PEERPATH_SIZE", job->size);
+	set(w, "PEERPATH_COORDINATOR", job->coordinator);
+	set(w, "PEERPATH_JOB", job->name);
+	set(w, "PEERPATH_TOKEN", job->token);
+}
+
+static PP_NORETURN void become(const struct words *w, int out, int why, pid_t parent)
+{
+	bool bad = false;
+
 	pp_interrupt_release();
 	/* Killed, we tell it nothing any more. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent || dup2(out, STDOUT_FILENO) < 0 || dup2(why, STDERR_FILENO) < 0)
+	for (size_t i = 0; i < w->n_set; i++)
+		bad |= setenv(w->set[i].name, w->set[i].value, 1) != 0;
+	if (bad || getppid() != parent || dup2(out, STDOUT_FILENO) < 0 ||
+	    dup2(why, STDERR_FILENO) < 0)
 		_exit(PP_EXIT_INTERNAL);
-	(void)execv(argv[0], argv);
+	(void)execv(w->at[0], w->at);
 	_exit(PP_EXIT_INTERNAL);
 }
 
 /* Standard error goes to a file: a pipe that nobody reads in time would hold the child up. */
-static int start(char **argv, int why, pid_t *ret_pid, int *ret_fd)
+static int start(const struct words *w, int why, pid_t *ret_pid, int *ret_fd)
 {
 	pid_t pid, parent = getpid();
 	int fds[2];
@@ -66,7 +116,7 @@ static int start(char **argv, int why, pid_t *ret_pid, int *ret_fd)
 		return -errno;
 	pid = fork();
 	if (!pid)
-		become(argv, fds[1], why, parent);
+		become(w, fds[1], why, parent);
 	(void)close(fds[1]);
 	if (pid < 0) {
 		(void)close(fds[0]);
@@ -77,65 +127,84 @@ static int start(char **argv, int why, pid_t *ret_pid, int *ret_fd)
 	return 0;
 }
 
-/* The last line that it said, else how it ended. */
-static void take_why(int fd, int status, char *why, size_t size)
+/* The last line of ours in @text, since what NCCL and its job print goes there too; else the last
+ * one. */
+static const char *last_line(char *text)
 {
-	char text[WHY_MOST], *end;
-	off_t all = lseek(fd, 0, SEEK_END), from = all > WHY_MOST - 1 ? all - (WHY_MOST - 1) : 0;
-	ssize_t n = pread(fd, text, sizeof(text) - 1, from);
+	static const char OURS[] = "peerpath nccl";
+	char *line, *next, *last = NULL, *ours = NULL;
 
-	text[n > 0 ? n : 0] = '\0';
-	end = pp_trim(text);
-	if (strrchr(end, '\n'))
-		end = strrchr(end, '\n') + 1;
-	pp_sanitize(end, false);
-	if (*end)
-		(void)snprintf(why, size, "%s", end);
-	else
-		(void)snprintf(why, size, "nccl run ended with status %d", status);
+	for (line = text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (!strncmp(line, OURS, sizeof(OURS) - 1))
+			ours = line;
+		if (*pp_trim(line))
+			last = line;
+	}
+	if (ours && strstr(ours, ": "))
+		return strstr(ours, ": ") + 2;
+	return last ? last : "";
 }
 
-static int run(char **argv, struct pp_buf *text, char *why, size_t size, int *ret_status)
+static void take_why(int fd, struct pp_library_done *d)
+{
+	char *PP_AUTO_FREE text = malloc(WHY_MOST);
+	off_t all = lseek(fd, 0, SEEK_END), from = all > WHY_MOST - 1 ? all - (WHY_MOST - 1) : 0;
+	ssize_t n = text ? pread(fd, text, WHY_MOST - 1, from) : 0;
+	const char *line = "";
+
+	if (text) {
+		text[n > 0 ? n : 0] = '\0';
+		line = last_line(text);
+	}
+	if (*line)
+		(void)snprintf(d->why, sizeof(d->why), "%s", line);
+	else if (d->status)
+		(void)snprintf(d->why, sizeof(d->why), "nccl run ended with status %d", d->status);
+	pp_sanitize(d->why, false);
+}
+
+static int run(const struct words *w, struct pp_library_done *d)
 {
 	int PP_AUTO_CLOSE errors = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct pp_buf text = PP_BUF(DOCUMENT_MOST);
 	pid_t pid = -1;
 	int fd = -1, r;
 
 	if (errors < 0)
 		errors = open("/dev/null", O_RDWR | O_CLOEXEC);
-	r = errors < 0 ? -errno : start(argv, errors, &pid, &fd);
+	r = errors < 0 ? -errno : start(w, errors, &pid, &fd);
 	if (r)
 		return r;
-	pp_child_answer(fd, pid, text);
+	pp_child_answer(fd, pid, &text);
 	(void)close(fd);
-	*ret_status = pp_child_answer_status(pid);
-	take_why(errors, *ret_status, why, size);
+	d->status = pp_child_answer_status(pid);
+	take_why(errors, d);
+	pp_buf_char(&text, '\0');
+	if (text.failed || text.len <= 1) {
+		pp_buf_done(&text);
+		return 0;
+	}
+	d->len = text.len - 1;
+	d->document = text.data;
 	return 0;
 }
 
-int pp_library_child_run(const struct pp_args *args, char **ret_document, size_t *ret_len,
-			 char *why, size_t size)
+int pp_library_child_run(const struct pp_library_job *job, struct pp_library_done *ret)
 {
-	struct pp_buf text = PP_BUF(DOCUMENT_MOST);
-	char *argv[WORDS + 1] = {NULL}, self[PATH_MAX];
+	struct words w = {.arena = PP_ARENA(1 << 20)};
+	struct pp_library_done d = {.status = -1};
+	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int status = -1, r;
+	int r;
 
-	_Static_assert(sizeof(words) / sizeof(*words) <= WORDS, "room for the words");
 	self[n < 0 ? 0 : n] = '\0';
-	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++)
-		argv[i] = words[i] == SELF ? self : (char *)(uintptr_t)words[i];
-	r = run(argv, &text, why, size, &status);
-	pp_buf_char(&text, '\0');
-	if (r || pp_interrupted() || status == PP_EXIT_INTERRUPTED || text.failed ||
-	    text.len <= 1) {
-		pp_buf_done(&text);
-		return r ? pp_complain(args, PP_EXIT_INTERNAL, "nccl run: %s", strerrordesc_np(-r))
-		       : pp_interrupted() || status == PP_EXIT_INTERRUPTED ? PP_EXIT_INTERRUPTED
-									   : 0;
-	}
-	*why = '\0';
-	*ret_len = text.len - 1;
-	*ret_document = text.data;
-	return 0;
+	make_words(job, self, &w);
+	r = w.arena.failed ? -ENOMEM : run(&w, &d);
+	pp_arena_done(&w.arena);
+	if (!r)
+		*ret = d;
+	return r;
 }

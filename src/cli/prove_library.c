@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "bundle/bundle.h"
 #include "cli/input.h"
+#include "cli/interrupt.h"
 #include "cli/library_child.h"
 #include "cli/nccl_run_text.h"
 #include "judge/control.h"
@@ -17,8 +18,7 @@
 
 static const size_t DOCUMENT_MOST = (size_t)64 << 20;
 
-/* Takes @text, also on failure. */
-static int take(struct pp_prove_library *l, char *text, size_t len, struct pp_error *err)
+int pp_prove_library_take(struct pp_prove_library *l, char *text, size_t len, struct pp_error *err)
 {
 	int r;
 
@@ -53,7 +53,7 @@ static int open_file(const struct pp_args *args, const char *file, struct pp_pro
 		pp_buf_done(&text);
 		return pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
 	}
-	r = take(l, text.data, text.len - 1, &err);
+	r = pp_prove_library_take(l, text.data, text.len - 1, &err);
 	return r ? pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT,
 			       "--nccl: %s: %s", file, err.text)
 		 : 0;
@@ -70,7 +70,7 @@ static int open_bundle(const struct pp_args *args, const struct pp_bundle *bundl
 
 	if (file) {
 		text = strndup(file->data, file->len);
-		r = text ? take(l, text, strlen(text), &err)
+		r = text ? pp_prove_library_take(l, text, strlen(text), &err)
 			 : pp_error_set(&err, -ENOMEM, "out of memory");
 	}
 	return r ? pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT,
@@ -118,17 +118,41 @@ bool pp_prove_library_can(const struct pp_node *n)
 	return pp_fact_int_or(n->self, PP_F_N_GPUS, 0) > 0;
 }
 
-int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_library *l)
+int pp_prove_library_keep(const struct pp_args *args, struct pp_prove_library *l)
 {
 	struct pp_error err = {0};
-	char *text = NULL;
-	size_t len = 0;
-	int code = pp_library_child_run(args, &text, &len, l->why, sizeof(l->why));
 
-	if (code || !text)
-		return code;
-	if (take(l, text, len, &err))
+	return pp_place_make(PP_PLACE_LOGS, &l->logs, &err)
+		       ? pp_complain(args, PP_EXIT_INTERNAL, "%s", err.text)
+		       : 0;
+}
+
+int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_library *l)
+{
+	const struct pp_library_job job = {
+		.simulate = true,
+		.busy_ok = pp_args_has(args, "busy-ok"),
+		.gpu = pp_args_get(args, "gpu"),
+		.sizes = pp_args_get(args, "size"),
+		.logs = l->logs.path[0] ? l->logs.path : NULL,
+	};
+	struct pp_library_done done = {0};
+	struct pp_error err = {0};
+	int e = pp_library_child_run(&job, &done);
+
+	if (e)
+		return pp_complain(args, PP_EXIT_INTERNAL, "nccl run: %s", strerrordesc_np(-e));
+	if (pp_interrupted() || done.status == PP_EXIT_INTERRUPTED) {
+		free(done.document);
+		return PP_EXIT_INTERRUPTED;
+	}
+	(void)snprintf(l->why, sizeof(l->why), "%s", done.why);
+	if (!done.document)
+		return 0;
+	if (pp_prove_library_take(l, done.document, done.len, &err))
 		(void)snprintf(l->why, sizeof(l->why), "nccl run: %.380s", err.text);
+	else if (l->gate->passed)
+		l->why[0] = '\0';
 	return 0;
 }
 
@@ -165,5 +189,6 @@ void pp_prove_library_done(struct pp_prove_library *l)
 	free(l->runs);
 	free(l->gate);
 	free(l->document);
+	pp_place_done(&l->logs);
 	*l = (struct pp_prove_library){.why = ""};
 }

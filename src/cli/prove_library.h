@@ -6,6 +6,7 @@
 #ifndef PP_CLI_PROVE_LIBRARY_H
 #define PP_CLI_PROVE_LIBRARY_H
 
+#include "cli/place.h"
 #include "cli/session.h"
 
 struct pp_bundle;
@@ -18,6 +19,7 @@ struct pp_prove_library {
 	struct pp_nccl_runs *runs;    /* owned; of the document */
 	struct pp_gate_library *gate; /* owned; NULL: there was no job, @why says why */
 	char why[400];
+	struct pp_place logs; /* of the job that runs here, by arm; none: "" */
 };
 
 /* Reads --nccl, or what @replayed (NULL) holds, and judges it. 0 or an exit code. */
@@ -27,6 +29,10 @@ int pp_prove_library_open(const struct pp_args *args, const struct pp_bundle *re
 int pp_prove_library_check(const struct pp_session *s, const struct pp_prove_library *l);
 /* Can one be run here: a simulation needs a GPU. */
 bool pp_prove_library_can(const struct pp_node *n);
+/* Reads and judges a document; takes @text, also on failure: then there is no gate. */
+int pp_prove_library_take(struct pp_prove_library *l, char *text, size_t len, struct pp_error *err);
+/* Before one runs here: a place for its logs. 0 or an exit code. */
+int pp_prove_library_keep(const struct pp_args *args, struct pp_prove_library *l);
 /* Runs one on the software device, and judges it. 0 or an exit code. */
 int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_library *l);
 /* Did a simulated job do all that it must? */

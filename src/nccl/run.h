@@ -145,5 +145,7 @@ struct pp_nccl_runs {
 /* As pp_nccl_run_read(); -ENOTSUP: of a schema that this version does not know. */
 int pp_nccl_runs_read(const char *text, size_t len, struct pp_nccl_runs *ret, struct pp_error *err);
 void pp_nccl_runs_done(struct pp_nccl_runs *r);
+/* A whole document of them: what pp_nccl_runs_read() reads. */
+void pp_nccl_runs_write(struct pp_json *j, const struct pp_nccl_runs *runs);
 
 #endif

@@ -127,3 +127,15 @@ void pp_nccl_run_write(struct pp_json *j, const char *key, const struct pp_nccl_
 {
 	write_object(j, key, &pp_run_table, r);
 }
+
+void pp_nccl_runs_write(struct pp_json *j, const struct pp_nccl_runs *runs)
+{
+	pp_json_object(j, NULL);
+	pp_json_str(j, "schema", "peerpath.nccl_run/1");
+	pp_json_array(j, "runs");
+	for (unsigned int a = 0; a < PP_NCCL_ARMS; a++)
+		if (runs->arm[a])
+			pp_nccl_run_write(j, NULL, runs->arm[a]);
+	pp_json_end_array(j);
+	pp_json_end_object(j);
+}

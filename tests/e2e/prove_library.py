@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Gate 3 of prove where it runs a job itself: on the software device, with an NCCL, a CUDA and an NVML that need no GPU, on
+a machine whose /sys is made.
+
+What the job must be seen to do is what the fake NCCL is made to do: it registers GPU memory on the device by DMA-BUF, and
+sends its bytes by TCP, which no number of right lines makes up for.
+
+usage: prove_library.py PEERPATH PROJECT FAKE-NCCL FAKE-CUDA FAKE-NVML PART
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import machines
+
+FAKES = {"nccl": sys.argv[3], "cuda": sys.argv[4], "nvml": sys.argv[5]}
+PART = sys.argv[6]
+SHORT = ("--duration", "50ms", "--repeats", "1", "--size", "8,64K")
+FAULTS = []
+
+
+def need(good, what):
+    if not good:
+        FAULTS.append(what)
+        print("FAULT:", what, flush=True)
+
+
+def on_it(tree, work, *words, without=(), **more):
+    """prove on the made machine: (exit status, standard output, standard error)."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "SLURM_", "OMPI_", "PMI", "LD_", "PEERPATH_RANK"))}
+    path = ":".join(FAKES[name] for name in FAKES if name not in without)
+    script = 'ip link set lo up; mount --rbind "$0" /sys && exec "$@"'
+    done = subprocess.run(["unshare", "-rmn", "sh", "-c", script, f"{tree}/raw/sys", machines.PROGRAM, "prove", *words],
+                          capture_output=True, text=True, check=False, timeout=240, stdin=subprocess.DEVNULL, cwd=work,
+                          env={**kept, "LD_LIBRARY_PATH": path, "TMPDIR": str(work), **more})
+    left = [p.name for p in pathlib.Path(work).glob("peerpath-*.??????")]
+    need(not left, f"{words}: left {left}")
+    return done.returncode, done.stdout, done.stderr
+
+
+def document(name, status, out, err):
+    try:
+        return json.loads(out)
+    except ValueError:
+        need(False, f"{name}: no document: {status} {out[-200:]} {err[-400:]}")
+        return {}
+
+
+def gate(d):
+    return next((g for g in d.get("gates", []) if g["gate"] == 3), {})
+
+
+def part_simulated(tree, work):
+    status, out, err = on_it(tree, work, "--simulate", "--busy-ok", "--json", *SHORT, "-o", "bundle", NCCL_NET="IB")
+    d = document("simulated", status, out, err)
+    g = d.get("library", {}).get("gate", {})
+    need(d.get("through") == "library", f"through {d.get('through')}")
+    need(g.get("simulation") == "failed" and status == 1 and d.get("simulation") == "failed", f"{status} {g}")
+    # the one thing that is wrong: no byte of the job crossed the device
+    need("the hcas sent 0.00 GB" in g.get("sentence", ""), g.get("sentence"))
+    need(g.get("claim_gdr") != "proven" and gate(d).get("verdict") != "pass", f"{g.get('claim_gdr')} {gate(d)}")
+    runs = json.loads((work / "bundle/nccl.json").read_text(encoding="utf-8"))["runs"]
+    need([(r["arm"], r["judgement"]["path"]) for r in runs] == [("unchanged", "gdr"), ("A", "host-staged"), ("B", "host-staged"), ("C", "mixed")],
+         f"{[(r['arm'], r['judgement']['path']) for r in runs]}")
+    need(all(r["simulated"] is True for r in runs), "not marked as simulated")
+    # gate 2 ran, on a machine whose own hcas the device stands in for
+    need(all(c["wrong_bytes"] == 0 for p in d["memory"]["pairs"] for c in p["cells"]) and d["memory"]["pairs"], "gate 2 did not run")
+    need(subprocess.run([machines.PROGRAM, "bundle", "verify", "bundle"], cwd=work, capture_output=True, check=False).returncode == 0,
+         "the bundle does not verify")
+
+
+def part_absent(tree, work):
+    """Without a GPU, a driver or an NCCL: unknown, in one line that says what to do, and exit 2."""
+    status, out, err = on_it(tree, work, "--simulate", "--busy-ok", "--json", "--no-bundle", *SHORT, without=("cuda",))
+    d = document("no CUDA", status, out, err)
+    why = d.get("library", {}).get("not_observed") or ""
+    need(status == 2 and d.get("simulation") == "not run", f"no CUDA: {status} {d.get('simulation')}")
+    need("libcuda.so.1" in why and "driver" in why and "\n" not in why, f"no CUDA: {why}")
+    need(gate(d).get("verdict") == "unknown", f"no CUDA: {gate(d)}")
+    # a GPU that others use is left alone
+    status, out, err = on_it(tree, work, "--simulate", "--json", "--no-bundle", *SHORT)
+    d = document("busy", status, out, err)
+    why = d.get("library", {}).get("not_observed") or ""
+    need(status == 2 and "in use" in why and "--busy-ok" in why, f"busy: {status} {why}")
+    # no GPU at all: asked for, it is unknown; not asked for, the simulation goes as far as the node lets it
+    bare = machines.make(f"{work}/bare", "good2", gpus=0, nics=0)
+    status, out, err = on_it(bare, work, "--simulate", "--through", "3", "--json", "--no-bundle", *SHORT)
+    d = document("no GPU", status, out, err)
+    why = d.get("library", {}).get("not_observed") or ""
+    need(status == 2 and "no GPU" in why and gate(d).get("verdict") == "unknown", f"no GPU: {status} {why} {gate(d)}")
+    status, out, err = on_it(bare, work, "--simulate", "--json", "--no-bundle", *SHORT)
+    d = document("no GPU, default", status, out, err)
+    need(d.get("through") == "memory" and "library" not in d, f"no GPU, default: {d.get('through')}")
+
+
+def main():
+    machines.need_program()
+    if subprocess.run(["unshare", "-rmn", "true"], capture_output=True, check=False).returncode:
+        print("no user, network and mount namespaces here")
+        return 77
+    if PART == "simulated" and machines.SANITIZED:
+        print("a sanitizer and an auditor do not share a process")
+        return 77
+    with machines.scratch() as work:
+        tree = machines.make(f"{work}/machine", "good2")
+        globals()["part_" + PART](tree, pathlib.Path(work))
+    return 1 if FAULTS else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
