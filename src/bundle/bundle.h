@@ -72,6 +72,9 @@ struct pp_bundle; /* opaque: read and verified */
  * -EPROTONOSUPPORT newer; -EFBIG over a limit; -ENOENT... as open(2). @err names the file.
  */
 int pp_bundle_open(const char *path, struct pp_bundle **ret, struct pp_error *err);
+/* An archive that is a file of another bundle; @name is used in messages. */
+int pp_bundle_open_bytes(const char *name, const char *bytes, size_t len, struct pp_bundle **ret,
+			 struct pp_error *err);
 struct pp_bundle *pp_bundle_free(struct pp_bundle *b); /* returns NULL */
 
 const struct pp_manifest *pp_bundle_manifest(const struct pp_bundle *b);

@@ -34,9 +34,19 @@ static const char style[] =
 	".t0{fill:#0072b2}.t1{fill:#009e73}.t2{fill:#e69f00}.t3{fill:#cc79a7}.t4{fill:#56b4e9}"
 	".t5{fill:#6a3d9a}.t6{fill:#8c6d31}.t7{fill:#444}";
 
+/* On a dark screen, in a page. */
+static const char dark_style[] =
+	"text{fill:#e6e6e6}.paper{fill:#1d2023}.sub,.small{fill:#b0b0b0}.head{fill:#fff}"
+	".link{fill:#d0d0d0}.bad,.badlink{fill:#ff8a96}.grey{fill:#a6a6a6}"
+	".block{fill:#24282c;stroke:#50565d}.bar{fill:#56626e}.host{fill:#1d2023;stroke:#9aa5b1}"
+	".switch{fill:#343b43;stroke:#9aa5b1}.gpu{fill:#24331a;stroke:#8fc35a}"
+	".hca{fill:#1a2c3d;stroke:#6fb1e8}.group{fill:#1d2023;stroke:#a0a0a0}"
+	".fault{fill:#3b1d20;stroke:#ff6b7a}.line{stroke:#9a9a9a}.badline,.far{stroke:#ff6b7a}";
+
 struct painter {
 	struct pp_drawing *d;
 	struct pp_svg svg;
+	bool in_page;
 };
 
 static int middle(const struct pp_item *i)
@@ -311,8 +321,12 @@ static void paint(struct painter *p)
 	char description[2048];
 
 	describe(d, description, sizeof(description));
-	pp_svg_begin(&p->svg, d->width, bottom, style, "peerpath: topology of one node",
-		     description);
+	if (p->in_page)
+		pp_svg_begin_inline(&p->svg, "map", d->width, bottom, "topology of one node",
+				    description);
+	else
+		pp_svg_begin(&p->svg, d->width, bottom, style, "peerpath: topology of one node",
+			     description);
 	paint_title(p);
 	for (unsigned int b = 0; b < d->n_blocks; b++)
 		paint_block(p, &d->blocks[b]);
@@ -326,10 +340,10 @@ static void paint(struct painter *p)
 	pp_svg_end(&p->svg);
 }
 
-int pp_draw_node(const struct pp_node *node, struct pp_buf *out, struct pp_error *err)
+static int draw(const struct pp_node *node, bool in_page, struct pp_buf *out, struct pp_error *err)
 {
 	struct pp_drawing d;
-	struct painter p = {.d = &d, .svg = {.out = out}};
+	struct painter p = {.d = &d, .svg = {.out = out}, .in_page = in_page};
 	int r = pp_drawing_make(node, &d);
 
 	if (!r) {
@@ -342,4 +356,36 @@ int pp_draw_node(const struct pp_node *node, struct pp_buf *out, struct pp_error
 	}
 	pp_drawing_done(&d);
 	return r ? pp_error_set(err, r, "this machine is too large to draw") : 0;
+}
+
+int pp_draw_node(const struct pp_node *node, struct pp_buf *out, struct pp_error *err)
+{
+	return draw(node, /* in_page= */ false, out, err);
+}
+
+int pp_draw_node_in_page(const struct pp_node *node, struct pp_buf *out, struct pp_error *err)
+{
+	return draw(node, /* in_page= */ true, out, err);
+}
+
+/* Each selector of a sheet below the class of the picture, so that it styles nothing else. */
+static void scope(struct pp_buf *out, const char *sheet)
+{
+	bool selector = true, inside = false;
+
+	for (; *sheet; sheet++) {
+		if (selector && !inside)
+			pp_buf_str(out, ".map ");
+		selector = *sheet == '}' || *sheet == ',';
+		inside = *sheet == '{' || (inside && *sheet != '}');
+		pp_buf_char(out, *sheet);
+	}
+}
+
+void pp_draw_style(struct pp_buf *out)
+{
+	scope(out, style);
+	pp_buf_str(out, ".map .paper{fill:#fff}@media screen and (prefers-color-scheme:dark){");
+	scope(out, dark_style);
+	pp_buf_char(out, '}');
 }

@@ -16,4 +16,8 @@
 /* Appends one SVG document. -ENOMEM, -EFBIG (@out is full, or the machine is too large). */
 int pp_draw_node(const struct pp_node *node, struct pp_buf *out, struct pp_error *err);
 
+/* The same as a part of a page, whose style sheet has what pp_draw_style() writes, once. */
+int pp_draw_node_in_page(const struct pp_node *node, struct pp_buf *out, struct pp_error *err);
+void pp_draw_style(struct pp_buf *out);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,34 @@ static int from_dir(int fd, struct pp_bundle *b, struct pp_error *err)
 	if (faccessat(fd, PP_MANIFEST_NAME, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		return pp_error_set(err, -EBADMSG, "no " PP_MANIFEST_NAME ": not a bundle");
 	return pp_bundle_walk(fd, pp_bundle_load, b, err);
+}
+
+int pp_bundle_open_bytes(const char *name, const char *bytes, size_t len, struct pp_bundle **ret,
+			 struct pp_error *err)
+{
+	int PP_AUTO_CLOSE fd = memfd_create("bundle", MFD_CLOEXEC);
+	struct pp_bundle *b = NULL;
+	size_t done = 0;
+	int r = fd < 0 ? pp_error_set(err, -errno, "no room for it") : 0;
+
+	while (!r && done < len) {
+		ssize_t n = write(fd, bytes + done, len - done);
+
+		if (n < 0 && errno != EINTR)
+			r = pp_error_set(err, -errno, "no room for it");
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (!r && lseek(fd, 0, SEEK_SET))
+		r = pp_error_set(err, -errno, "no room for it");
+	r = r ? r : pp_bundle_new(&b, err);
+	r = r ? r : from_archive(fd, b, err);
+	r = r ? r : pp_bundle_loaded(b, err);
+	if (r) {
+		pp_bundle_free(b);
+		return pp_error_prefix(err, "'%.200s'", name);
+	}
+	*ret = b;
+	return 0;
 }
 
 int pp_bundle_open(const char *path, struct pp_bundle **ret, struct pp_error *err)

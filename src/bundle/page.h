@@ -7,10 +7,15 @@
 #ifndef PP_BUNDLE_PAGE_H
 #define PP_BUNDLE_PAGE_H
 
+#include "base/buf.h"
 #include "judge/transfer.h"
 
 /* malloc'ed. -ENOMEM, -EFBIG. */
 int pp_page_bench(const struct pp_bench *b, const struct pp_transfer *t,
 		  const struct pp_margins *margins, char **ret);
+
+/* The same as parts of a page that is open. */
+void pp_page_bench_parts(struct pp_buf *out, const struct pp_bench *b, const struct pp_transfer *t,
+			 const struct pp_margins *margins);
 
 #endif

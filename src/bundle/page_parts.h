@@ -9,10 +9,11 @@
 #include "bundle/sheet.h"
 
 struct pp_page {
-	struct pp_buf out;
+	struct pp_buf *out;
 	const struct pp_bench *b;
 	const struct pp_transfer *t;
 	const struct pp_margins *margins;
+	bool is_part; /* of another page, which has its own first heading */
 };
 
 const char *pp_page_node(const struct pp_page *p, const struct pp_bench_end *e);

@@ -52,7 +52,7 @@ static void plot(struct pp_page *p, const struct pp_bench_pair *pair,
 	unsigned int used = 0;
 
 	if (!all) {
-		p->out.failed = p->out.failed ? p->out.failed : -ENOMEM;
+		p->out->failed = p->out->failed ? p->out->failed : -ENOMEM;
 		return;
 	}
 	for (unsigned int r = 0; r < PP_RUNGS; r++) {
@@ -80,8 +80,8 @@ static void plot(struct pp_page *p, const struct pp_bench_pair *pair,
 		picture.line_name = "port";
 	}
 	if (pp_plot_has(&picture)) {
-		pp_sheet_text(&p->out, "h3", "%s", title);
-		pp_plot_write(&p->out, &picture);
+		pp_sheet_text(p->out, "h3", "%s", title);
+		pp_plot_write(p->out, &picture);
 	}
 }
 
@@ -91,7 +91,7 @@ void pp_page_plots(struct pp_page *p, const struct pp_bench_pair *pair)
 	unsigned int at = 0, n;
 
 	if (pp_bench_order(pair, &cell)) {
-		p->out.failed = p->out.failed ? p->out.failed : -ENOMEM;
+		p->out->failed = p->out->failed ? p->out->failed : -ENOMEM;
 		return;
 	}
 	for (; at < pair->n_cells; at += n) {

@@ -184,10 +184,12 @@ void pp_plot_write(struct pp_buf *out, const struct pp_plot *p)
 
 	if (!span(p, &s))
 		return;
-	pp_buf_printf(out,
-		      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" role=\"img\" "
-		      "viewBox=\"0 0 %d %d\" aria-label=\"",
-		      WIDTH, s.height);
+	pp_buf_printf(
+		out,
+		"<div class=\"wide\"><svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" "
+		"role=\"img\" "
+		"viewBox=\"0 0 %d %d\" aria-label=\"",
+		WIDTH, s.height);
 	pp_svg_escape(out, p->title);
 	pp_buf_str(out, "\">\n");
 	axes(&svg, p, &s);
@@ -205,4 +207,5 @@ void pp_plot_write(struct pp_buf *out, const struct pp_plot *p)
 	}
 	legend(&svg, p);
 	pp_svg_end(&svg);
+	pp_buf_str(out, "</div>\n");
 }

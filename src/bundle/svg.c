@@ -24,6 +24,10 @@ static size_t sequence(const unsigned char *p)
 	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
 	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
 		return 0;
+	/* Marks that turn the direction of writing would make a line read as another one. */
+	if (p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) ||
+			     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)))
+		return 0;
 	/* U+FFFE and U+FFFF are no characters of XML. */
 	return p[0] == 0xef && p[1] == 0xbf && p[2] >= 0xbe ? 0 : n;
 }
@@ -72,6 +76,20 @@ void pp_svg_begin(struct pp_svg *s, int width, int height, const char *style, co
 	pp_svg_escape(s->out, description);
 	pp_buf_printf(s->out, "</desc>\n<style>%s</style>\n", style);
 	pp_buf_printf(s->out, "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n", width,
+		      height);
+}
+
+void pp_svg_begin_inline(struct pp_svg *s, const char *class_name, int width, int height,
+			 const char *title, const char *description)
+{
+	pp_buf_printf(s->out,
+		      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"%s\" width=\"%d\" "
+		      "height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"",
+		      class_name, width, height, width, height);
+	pp_svg_escape(s->out, title);
+	pp_buf_str(s->out, ": ");
+	pp_svg_escape(s->out, description);
+	pp_buf_printf(s->out, "\">\n<rect class=\"paper\" width=\"%d\" height=\"%d\"/>\n", width,
 		      height);
 }
 

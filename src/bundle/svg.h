@@ -18,6 +18,9 @@ struct pp_svg {
 /* @style is CSS, trusted. @title and @description are read out by screen readers. */
 void pp_svg_begin(struct pp_svg *s, int width, int height, const char *style, const char *title,
 		  const char *description);
+/* A picture of a page, which has its style sheet: class "paper" is its ground. */
+void pp_svg_begin_inline(struct pp_svg *s, const char *class_name, int width, int height,
+			 const char *title, const char *description);
 void pp_svg_end(struct pp_svg *s);
 
 /* @class_name: classes of the style sheet, trusted. */
