@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a bundle back: verify says whether it is whole, show says what it is.
+ * Reads a bundle back: verify says whether it is whole, show says what it is, html makes a page.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -10,6 +10,7 @@
 #include "base/near.h"
 #include "base/parse.h"
 #include "bundle/bundle.h"
+#include "cli/bundle_page.h"
 #include "cli/session.h"
 #include "base/banned.h"
 
@@ -109,7 +110,7 @@ static void verdicts(struct pp_out *o, const struct pp_bundle *b)
 	json_decref(top);
 }
 
-static int verify(struct pp_session *s, const char *path, const struct pp_bundle *b)
+static int verify(struct pp_session *s, const char *path, struct pp_bundle *b)
 {
 	const struct pp_manifest *m = pp_bundle_manifest(b);
 
@@ -121,17 +122,38 @@ static int verify(struct pp_session *s, const char *path, const struct pp_bundle
 	return PP_EXIT_PASS;
 }
 
-static int show(struct pp_session *s, const char *path, const struct pp_bundle *b)
+static int show(struct pp_session *s, const char *path, struct pp_bundle *b)
 {
 	identity(s->out, path, pp_bundle_manifest(b), b);
 	verdicts(s->out, b);
 	return PP_EXIT_PASS;
 }
 
+static int html(struct pp_session *s, const char *path, struct pp_bundle *b)
+{
+	return pp_bundle_page(s, path, b);
+}
+
 static const struct {
 	const char *name;
-	int (*run)(struct pp_session *s, const char *path, const struct pp_bundle *b);
-} actions[] = {{"show", show}, {"verify", verify}};
+	int (*run)(struct pp_session *s, const char *path, struct pp_bundle *b);
+} actions[] = {{"show", show}, {"verify", verify}, {"html", html}};
+
+/* What says where a page goes says nothing without one. */
+static int check_options(const struct pp_args *args, bool page)
+{
+	static const char *const of_page[] = {"output", "force"};
+
+	if (page && !pp_args_has(args, "output"))
+		return pp_complain(args, PP_EXIT_USAGE, "html needs -o FILE; - is standard output");
+	if (page && pp_args_has(args, "json") && !strcmp(pp_args_get(args, "output"), "-"))
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "-o - puts the page where --json has its document");
+	for (size_t i = 0; !page && i < PP_ARRAY_LEN(of_page); i++)
+		if (pp_args_has(args, of_page[i]))
+			return pp_complain(args, PP_EXIT_USAGE, "--%s goes with html", of_page[i]);
+	return 0;
+}
 
 int pp_cmd_bundle(const struct pp_args *args)
 {
@@ -147,9 +169,12 @@ int pp_cmd_bundle(const struct pp_args *args)
 		pp_near_offer(&near, actions[i++].name);
 	if (i == PP_ARRAY_LEN(actions))
 		return pp_complain(args, PP_EXIT_USAGE,
-				   "unknown action '%.60s'%s%s%s; there are show and verify",
+				   "unknown action '%.60s'%s%s%s; there are show, verify and html",
 				   action, near.best ? ", did you mean '" : "",
 				   near.best ? near.best : "", near.best ? "'" : "");
+	code = check_options(args, actions[i].run == html);
+	if (code)
+		return code;
 	code = pp_session_open_output(args, &s);
 	if (code)
 		return pp_session_close(&s, code);

@@ -128,7 +128,14 @@ static const struct pp_option soft_options[] = {
 	{NULL},
 };
 
-static const char *const bundle_words[] = {"show", "verify", NULL};
+static const char *const bundle_words[] = {"show", "verify", "html", NULL};
+
+static const struct pp_option bundle_options[] = {
+	{"output", 'o', "FILE", "html: where the page goes; - is standard output", NULL},
+	{"force", 0, NULL, "html: replace an existing page", NULL},
+	{NULL},
+};
+
 static const char *const nccl_words[] = {"judge", "run", "perf", NULL};
 
 static const struct pp_option trace_options[] = {
@@ -228,10 +235,12 @@ const struct pp_verb pp_verbs[] = {
 	 "libraries) and the facts themselves, so that --replay gives the same answers elsewhere.\n"
 	 "--scrub makes a copy fit for strangers.",
 	 "0 written", capture_options, pp_common_options, NULL, 0, 0, pp_cmd_capture},
-	{"bundle", "show|verify PATH", "show or verify a bundle",
+	{"bundle", "show|verify|html PATH", "show or verify a bundle, or make a page of it",
 	 "show says what a bundle is and what it found; verify says whether every file of it is\n"
-	 "there and as it was written (exit 0), or which is not (exit 65).",
-	 "0 shown, or whole", NULL, pp_output_options, bundle_words, 2, 2, pp_cmd_bundle},
+	 "there and as it was written (exit 0), or which is not (exit 65). html writes one page\n"
+	 "that needs nothing else: gates, the machine's picture, plots, and the text behind each.",
+	 "0 shown, whole, or written", bundle_options, pp_output_options, bundle_words, 2, 2,
+	 pp_cmd_bundle},
 	{"check", "", "what is missing or wrong (gate 1), and what repairs it",
 	 "Applies the rules to the facts of this node: what is wrong, where, why, and the next\n"
 	 "command. What could not be read is unknown, never good. Read-only unless --probe.",
