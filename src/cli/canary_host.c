@@ -1,38 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pressure stall information: Documentation/accounting/psi.rst of the kernel. */
 #include <fcntl.h>
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 #include <unistd.h>
 
-#include "base/parse.h"
+#include "base/compiler.h"
 #include "cli/canary.h"
+#include "node/pressure.h"
 #include "base/banned.h"
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345": microseconds since boot. */
-static double some_seconds(const char *path)
+/* Seconds since boot; NaN where the kernel has none. */
+static double waited(enum pp_pressure of)
 {
-	char text[256], *at;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	uint64_t us;
+	char path[64], text[512];
+	double seconds;
+	ssize_t n;
 
-	if (fd >= 0)
-		(void)close(fd);
+	(void)snprintf(path, sizeof(path), "/proc/pressure/%s", pp_pressure_names[of]);
+	int PP_AUTO_CLOSE fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n <= 0)
 		return NAN;
 	text[n] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	at = strstr(text, "total=");
-	if (strncmp(text, "some ", 5) != 0 || !at || pp_parse_u64(at + 6, 0, UINT64_MAX, &us))
-		return NAN;
-	return (double)us / 1e6;
+	return pp_pressure_parse(text, &seconds) ? NAN : seconds;
 }
 
 void pp_host_pressure_read(struct pp_host_pressure *ret)
 {
 	ret->seconds[PP_HOST_CPU_SECONDS] = NAN;
-	ret->seconds[PP_HOST_CPU_PRESSURE] = some_seconds("/proc/pressure/cpu");
-	ret->seconds[PP_HOST_MEMORY_PRESSURE] = some_seconds("/proc/pressure/memory");
-	ret->seconds[PP_HOST_IO_PRESSURE] = some_seconds("/proc/pressure/io");
+	ret->seconds[PP_HOST_CPU_PRESSURE] = waited(PP_PRESSURE_CPU);
+	ret->seconds[PP_HOST_MEMORY_PRESSURE] = waited(PP_PRESSURE_MEMORY);
+	ret->seconds[PP_HOST_IO_PRESSURE] = waited(PP_PRESSURE_IO);
 }
