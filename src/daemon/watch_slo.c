@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Figures of the application itself: samples of a Prometheus endpoint on this machine, or of a
+ * file. "WHERE#NAME" takes the samples of that name, or the one with these very labels; without a
+ * name the first 64 are taken, since one threshold will hardly fit more.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/loopback.h"
+#include "daemon/samples.h"
+#include "daemon/watch.h"
+#include "base/banned.h"
+
+enum { ANSWER = 4 << 20, MOST = 64, WHERE = 768 };
+static const pp_ns LIMIT = 2 * PP_SECOND;
+
+struct taking {
+	struct pp_looks *into;
+	const char *wanted; /* NULL: any */
+	size_t n;
+};
+
+static int take(void *ctx, const char *name, size_t len, size_t bare, double value)
+{
+	struct taking *t = ctx;
+	char object[256];
+	size_t wanted = t->wanted ? strlen(t->wanted) : 0;
+
+	if (t->wanted && !(wanted == bare && !memcmp(name, t->wanted, bare)) &&
+	    !(wanted == len && !memcmp(name, t->wanted, len)))
+		return 0;
+	if (t->n == MOST)
+		return 0;
+	t->n++;
+	(void)snprintf(object, sizeof(object), "%.*s", (int)(len < 255 ? len : 255), name);
+	if (!isfinite(value))
+		return pp_look_unknown(t->into, PP_SIGNAL_SLO, object,
+				       "it is no finite number now");
+	return pp_look_number(t->into, PP_SIGNAL_SLO, object, NULL, value);
+}
+
+/* Either way the whole text. A recording opens no socket. */
+static int fetch(struct pp_watch_context *at, const char *where, struct pp_buf *to,
+		 struct pp_error *why)
+{
+	struct pp_loopback l;
+	size_t len = 0;
+	char *text;
+	int r;
+
+	if (!strncmp(where, "http://", 7)) {
+		if (!at->live)
+			return pp_error_set(why, -ENODATA, "a recording opens no socket");
+		r = pp_loopback_parse(where, &l, why);
+		return r ? r : pp_loopback_get(&l, LIMIT, to, why);
+	}
+	text = malloc(ANSWER);
+	r = text ? pp_source_read(at->source, where, text, ANSWER, &len) : -ENOMEM;
+	if (!r)
+		pp_buf_add(to, text, len);
+	else
+		(void)pp_error_set(why, r, "%.200s: %s", where, pp_source_why(r));
+	free(text);
+	return r ? r : to->failed;
+}
+
+static int look_now(struct pp_watch_context *at, struct pp_looks *into)
+{
+	struct pp_buf PP_AUTO_BUF text = PP_BUF(ANSWER);
+	struct taking taking = {.into = into};
+	struct pp_error why = {0};
+	char where[WHERE];
+	const char *hash = strchr(at->slo, '#');
+	size_t odd;
+	int r;
+
+	if (strcspn(at->slo, "#") >= sizeof(where))
+		return pp_look_unknown(into, PP_SIGNAL_SLO, "application",
+				       "its address is too long");
+	(void)memcpy(where, at->slo, strcspn(at->slo, "#"));
+	where[strcspn(at->slo, "#")] = '\0';
+	taking.wanted = hash && hash[1] ? hash + 1 : NULL;
+	r = fetch(at, where, &text, &why);
+	if (r == -ENOMEM)
+		return r;
+	if (r)
+		return pp_look_unknown(into, PP_SIGNAL_SLO,
+				       taking.wanted ? taking.wanted : "application", "%s",
+				       why.text);
+	r = pp_samples_read(pp_buf_text(&text), text.len, take, &taking, &odd);
+	if (!r && !taking.n)
+		r = pp_look_unknown(into, PP_SIGNAL_SLO,
+				    taking.wanted ? taking.wanted : "application",
+				    "%.200s holds no sample of it", where);
+	return r;
+}
+
+static int look(struct pp_watch_context *at, void **state, struct pp_looks *into,
+		struct pp_error *err)
+{
+	int r = at->slo ? look_now(at, into) : 0;
+
+	(void)state;
+	return r ? pp_error_set(err, r, "watching the application: %s", pp_source_why(r)) : 0;
+}
+
+const struct pp_watcher pp_watch_slo = {.name = "slo", .period_ms = 15000, .look = look};
