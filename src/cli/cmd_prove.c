@@ -17,6 +17,7 @@
 #include "cli/prove_nodes.h"
 #include "cli/prove_ranks.h"
 #include "cli/prove_replay.h"
+#include "node/brief.h"
 #include "rdma/launch.h"
 #include "base/banned.h"
 
@@ -102,8 +103,10 @@ static void emit(const struct prove *v, struct pp_out *o)
 		   pp_fact_str_or(s->node->self, PP_F_TOPOLOGY_CLASS, NULL));
 	if (pp_source_cut(s->src))
 		pp_out_para(o, 2, "The recording is incomplete: what it does not hold is unknown.");
-	if (pp_out_is_json(o))
+	if (pp_out_is_json(o)) {
+		pp_brief_write(pp_out_json(o), s->node);
 		pp_proof_rules(o, p);
+	}
 	pp_gates_emit(o, &p->gates);
 	if (v->measured)
 		pp_prove_memory_emit(o, pp_policy_margins(p->policy), &v->memory);

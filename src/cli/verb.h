@@ -86,6 +86,8 @@ int pp_cmd_soft(const struct pp_args *args);
 int pp_cmd_trace(const struct pp_args *args);
 int pp_cmd_profile(const struct pp_args *args);
 int pp_cmd_rollout(const struct pp_args *args);
+int pp_cmd_fleet(const struct pp_args *args);
+int pp_cmd_history(const struct pp_args *args);
 int pp_cmd_completion(const struct pp_args *args);
 int pp_cmd_help(const struct pp_args *args);
 

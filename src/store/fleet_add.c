@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A result into the tables. Everything of a file is one transaction, begun by whoever has the file.
+ */
+#include <errno.h>
+#include <math.h>
+#include <sodium.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bundle/manifest.h"
+#include "store/fleet_parts.h"
+#include "base/banned.h"
+
+struct adding {
+	struct pp_sql *sql;
+	const struct pp_result *result;
+	struct pp_error *err;
+	const char *at;
+	int64_t document;
+	char (*node)[PP_NODE_ID]; /* of each of the result's nodes */
+};
+
+static int take_number(void *ctx, const struct pp_sql_value *c, size_t n)
+{
+	if (n && c[0].type == PP_SQL_INTEGER)
+		*(int64_t *)ctx = c[0].integer;
+	return 0;
+}
+
+/* document 0: it is there already. */
+static int add_document(struct adding *a)
+{
+	const struct pp_result *r = a->result;
+	const struct pp_sql_value args[] = {
+		pp_sql_text(r->digest),
+		pp_sql_text(r->kind),
+		pp_sql_text(a->at),
+		PP_SQL_INT(r->when != NULL),
+		PP_SQL_INT(r->simulated),
+		pp_sql_text(r->judged ? pp_verdict_name(r->verdict) : NULL),
+		pp_sql_text(r->sentence)};
+
+	a->document = 0;
+	return pp_sql_ask(a->sql,
+			  "INSERT INTO documents (digest, kind, at, dated, simulated, verdict, "
+			  "sentence) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING "
+			  "RETURNING id",
+			  args, PP_ARRAY_LEN(args), take_number, &a->document, a->err);
+}
+
+/* Facts are kept once for all nodes that share them. */
+static int add_set(struct adding *a, const struct pp_result_node *n, char digest[65])
+{
+	struct pp_sql_value args[3];
+	uint8_t hash[crypto_hash_sha256_BYTES];
+	crypto_hash_sha256_state state;
+	int64_t there = 0;
+	int r;
+
+	(void)crypto_hash_sha256_init(&state);
+	for (size_t i = 0; i < n->n_facts; i++) {
+		(void)crypto_hash_sha256_update(&state, (const unsigned char *)n->fact[i].key,
+						strlen(n->fact[i].key) + 1);
+		(void)crypto_hash_sha256_update(&state, (const unsigned char *)n->fact[i].value,
+						strlen(n->fact[i].value) + 1);
+	}
+	(void)crypto_hash_sha256_final(&state, hash);
+	args[0] = pp_sql_text(pp_hex(hash, sizeof(hash), digest));
+	r = pp_sql_ask(a->sql, "SELECT 1 FROM sets WHERE digest = ? LIMIT 1", args, 1, take_number,
+		       &there, a->err);
+	for (size_t i = 0; i < n->n_facts && !r && !there; i++) {
+		args[1] = pp_sql_text(n->fact[i].key);
+		args[2] = pp_sql_text(n->fact[i].value);
+		r = pp_sql_run(
+			a->sql,
+			"INSERT INTO sets (digest, fact, value) VALUES (?, ?, ?) ON CONFLICT "
+			"(digest, fact) DO NOTHING",
+			args, 3, a->err);
+	}
+	return r;
+}
+
+static struct pp_sql_value gate(const struct pp_result *r, const struct pp_result_node *n,
+				enum pp_gate g)
+{
+	bool of_it = n == r->node && r->asked[g];
+
+	return pp_sql_text(of_it ? pp_verdict_name(r->gate[g]) : NULL);
+}
+
+static int add_row(struct adding *a, const struct pp_result_node *n, const char *node,
+		   const char *facts)
+{
+	const struct pp_result *r = a->result;
+	bool judged = r->judged && n == r->node && !strcmp(r->kind, "prove");
+	const struct pp_sql_value args[] = {
+		PP_SQL_INT(a->document),
+		pp_sql_text(node),
+		pp_sql_text(a->at),
+		PP_SQL_INT(r->simulated),
+		pp_sql_text(n->topology),
+		pp_sql_text(n->software),
+		pp_sql_text(n->flavour),
+		pp_sql_text(facts),
+		pp_sql_text(judged ? pp_verdict_name(r->verdict) : NULL),
+		gate(r, n, PP_GATE_IDENTITY),
+		gate(r, n, PP_GATE_PREREQUISITES),
+		gate(r, n, PP_GATE_MEMORY),
+		gate(r, n, PP_GATE_LIBRARY),
+		gate(r, n, PP_GATE_APPLICATION)};
+
+	return pp_sql_run(a->sql,
+			  "INSERT INTO results (document, node, at, simulated, topology, software, "
+			  "flavour, facts, verdict, identity, prerequisites, memory, library, "
+			  "application) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON "
+			  "CONFLICT (document, node) DO NOTHING",
+			  args, PP_ARRAY_LEN(args), a->err);
+}
+
+static int add_picture(struct adding *a, const char *node)
+{
+	const char *svg = a->result->picture;
+	uint8_t hash[crypto_hash_sha256_BYTES];
+	struct pp_sql_value args[4];
+	char digest[65];
+	int r;
+
+	(void)crypto_hash_sha256(hash, (const unsigned char *)svg, strlen(svg));
+	args[0] = pp_sql_text(pp_hex(hash, sizeof(hash), digest));
+	args[1] = pp_sql_text(svg);
+	r = pp_sql_run(a->sql,
+		       "INSERT INTO pictures (digest, svg) VALUES (?, ?) ON CONFLICT (digest) DO "
+		       "NOTHING",
+		       args, 2, a->err);
+	args[1] = pp_sql_text(node);
+	args[2] = PP_SQL_INT(a->result->simulated);
+	args[3] = pp_sql_text(a->at);
+	/* Only of the last that was seen. */
+	return r ? r
+		 : pp_sql_run(a->sql,
+			      "UPDATE states SET picture = ? WHERE node = ? AND simulated = ? AND "
+			      "at = ?",
+			      args, 4, a->err);
+}
+
+static int add_node(struct adding *a, size_t i)
+{
+	const struct pp_result_node *n = &a->result->node[i];
+	char facts[65];
+	int r = pp_fleet_identify(a->sql, n, a->at, a->node[i], a->err);
+
+	if (!r && n->whole)
+		r = add_set(a, n, facts);
+	r = r ? r : add_row(a, n, a->node[i], n->whole ? facts : NULL);
+	if (!r)
+		r = pp_fleet_state_update(a->sql, a->result, n, a->node[i], a->at, a->document,
+					  n->whole ? facts : NULL, a->err);
+	if (!r && i == 0 && a->result->picture)
+		r = add_picture(a, a->node[i]);
+	return r;
+}
+
+static struct pp_sql_value size_of(int64_t bytes)
+{
+	return bytes < 0 ? (struct pp_sql_value){.type = PP_SQL_NULL} : PP_SQL_INT(bytes);
+}
+
+static int add_figure(struct adding *a, const struct pp_result_figure *f)
+{
+	const struct pp_sql_value args[] = {PP_SQL_INT(a->document), pp_sql_text(a->node[f->node]),
+					    PP_SQL_INT(f->rail),     pp_sql_text(f->what),
+					    size_of(f->size_bytes),  PP_SQL_NUM(f->value),
+					    pp_sql_text(f->unit)};
+	const struct pp_sql_value rail[] = {
+		pp_sql_text(a->node[f->node]), PP_SQL_INT(a->result->simulated),
+		PP_SQL_INT(f->rail),	       pp_sql_text(f->what),
+		size_of(f->size_bytes),	       PP_SQL_NUM(f->value),
+		pp_sql_text(f->unit),	       pp_sql_text(f->hca),
+		pp_sql_text(f->gpu),	       pp_sql_text(a->at),
+		PP_SQL_INT(a->document)};
+	int r = pp_sql_run(a->sql,
+			   "INSERT INTO figures (document, node, rail, what, size, value, unit) "
+			   "VALUES (?, ?, ?, ?, ?, ?, ?)",
+			   args, PP_ARRAY_LEN(args), a->err);
+
+	if (r || f->rail < 0)
+		return r;
+	return pp_sql_run(a->sql,
+			  "INSERT INTO rails (node, simulated, rail, what, size, value, unit, hca, "
+			  "gpu, at, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT "
+			  "(node, simulated, rail, what) DO UPDATE SET size = excluded.size, value "
+			  "= excluded.value, unit = excluded.unit, hca = excluded.hca, gpu = "
+			  "excluded.gpu, at = excluded.at, document = excluded.document WHERE "
+			  "excluded.at >= rails.at",
+			  rail, PP_ARRAY_LEN(rail), a->err);
+}
+
+static int add_gain(struct adding *a, const struct pp_result_gain *g)
+{
+	const struct pp_sql_value args[] = {
+		PP_SQL_INT(a->document),	 pp_sql_text(g->what),	 pp_sql_text(g->way),
+		pp_sql_text(g->against),	 size_of(g->size_bytes), PP_SQL_NUM(g->with),
+		PP_SQL_NUM(g->without),		 PP_SQL_NUM(g->ratio),	 pp_sql_text(g->unit),
+		PP_SQL_INT(g->higher_is_better), PP_SQL_INT(g->proven)};
+
+	return pp_sql_run(
+		a->sql,
+		"INSERT INTO gains (document, what, way, against, size, with_it, "
+		"without_it, ratio, unit, higher, proven) VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
+		"?, ?, ?)",
+		args, PP_ARRAY_LEN(args), a->err);
+}
+
+struct class_of {
+	char topology[80], software[80];
+	bool there;
+};
+
+static int take_class(void *ctx, const struct pp_sql_value *c, size_t n)
+{
+	struct class_of *to = ctx;
+
+	if (n < 2)
+		return -EBADMSG;
+	to->there = true;
+	(void)snprintf(to->topology, sizeof(to->topology), "%s",
+		       c[0].type == PP_SQL_TEXT ? c[0].text : "");
+	(void)snprintf(to->software, sizeof(to->software), "%s",
+		       c[1].type == PP_SQL_TEXT ? c[1].text : "");
+	return 0;
+}
+
+/* The document's own word, else what the node was then as far as is known. */
+static int class_of(struct adding *a, size_t i, struct class_of *ret)
+{
+	const struct pp_result_node *n = &a->result->node[i];
+	const struct pp_sql_value args[] = {pp_sql_text(a->node[i]), pp_sql_text(a->at)};
+	int r = 0;
+
+	*ret = (struct class_of){0};
+	if (!n->topology || !n->software)
+		r = pp_sql_ask(
+			a->sql,
+			"SELECT topology, software FROM results WHERE node = ? AND simulated "
+			"= 0 AND facts IS NOT NULL AND at <= ? ORDER BY at DESC, document "
+			"DESC LIMIT 1",
+			args, 2, take_class, ret, a->err);
+	if (n->topology)
+		(void)snprintf(ret->topology, sizeof(ret->topology), "%s", n->topology);
+	if (n->software)
+		(void)snprintf(ret->software, sizeof(ret->software), "%s", n->software);
+	return r;
+}
+
+static void join(char *to, size_t size, const char *one, bool first)
+{
+	if (first)
+		(void)snprintf(to, size, "%s", one);
+	else if (strcmp(to, one) != 0)
+		(void)snprintf(to, size, "mixed");
+}
+
+/* A gain is of the nodes that it was measured on: one class, or a mixture. */
+static int add_class(struct adding *a)
+{
+	struct class_of all = {0}, one;
+	struct pp_sql_value args[3];
+	int r = 0;
+
+	for (size_t i = 0; i < a->result->n_nodes && !r; i++) {
+		r = class_of(a, i, &one);
+		join(all.topology, sizeof(all.topology), one.topology, i == 0);
+		join(all.software, sizeof(all.software), one.software, i == 0);
+	}
+	args[0] = pp_sql_text(*all.topology ? all.topology : NULL);
+	args[1] = pp_sql_text(*all.software ? all.software : NULL);
+	args[2] = PP_SQL_INT(a->document);
+	return r ? r
+		 : pp_sql_run(a->sql,
+			      "UPDATE documents SET topology = ?, software = ? WHERE id = ?", args,
+			      3, a->err);
+}
+
+static int add_rest(struct adding *a)
+{
+	const struct pp_result *result = a->result;
+	int r = 0;
+
+	for (size_t i = 0; i < result->n_nodes && !r; i++)
+		r = add_node(a, i);
+	for (size_t i = 0; i < result->n_figures && !r; i++)
+		r = add_figure(a, &result->figure[i]);
+	for (size_t i = 0; i < result->n_gains && !r; i++)
+		r = add_gain(a, &result->gain[i]);
+	return r || !result->n_gains ? r : add_class(a);
+}
+
+int pp_fleet_add_result(struct pp_sql *sql, const struct pp_result *result,
+			struct pp_fleet_added *ret, struct pp_error *err)
+{
+	struct pp_arena arena = PP_ARENA(1 << 20);
+	struct adding a = {.sql = sql, .result = result, .err = err};
+	char now[32];
+	int r;
+
+	a.at = result->when ? result->when : pp_clock_format(pp_clock_wall(), now, sizeof(now));
+	a.node = pp_arena_array(&arena, result->n_nodes, sizeof(*a.node));
+	r = a.node ? add_document(&a) : pp_error_set(err, -ENOMEM, "out of memory");
+	if (!r && a.document)
+		r = add_rest(&a);
+	if (!r) {
+		ret->results += a.document != 0;
+		ret->known += a.document == 0;
+	}
+	pp_arena_done(&arena);
+	return r;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the fleet share: private to store/fleet*.c.
+ */
+#ifndef PP_STORE_FLEET_PARTS_H
+#define PP_STORE_FLEET_PARTS_H
+
+#include "store/fleet.h"
+
+enum { PP_NODE_ID = 17 }; /* 16 hexadecimal digits and the NUL */
+
+/* Which node @of is: by its parts, else by its name; made when it is new. */
+int pp_fleet_identify(struct pp_sql *sql, const struct pp_result_node *of, const char *at,
+		      char ret[PP_NODE_ID], struct pp_error *err);
+/* What a user calls a node: its id or the beginning of it, its name, a part of it. */
+int pp_fleet_find(struct pp_sql *sql, const char *called, char ret[PP_NODE_ID],
+		  struct pp_error *err);
+/* A pattern of LIKE with ESCAPE '\\' that finds @text: behind @before ("%" or ""), before anything.
+ */
+void pp_fleet_like(const char *text, const char *before, struct pp_buf *out);
+/* What of a node is now, and since when, after @result. */
+int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
+			  const struct pp_result_node *of, const char *node, const char *at,
+			  int64_t document, const char *facts, struct pp_error *err);
+
+/* Of a column; NULL for SQL's NULL and other types. Copied into the arena. */
+const char *pp_fleet_text(struct pp_arena *arena, const struct pp_sql_value *v);
+double pp_fleet_number(const struct pp_sql_value *v); /* NaN */
+
+/* One node of the fleet as it is now. */
+struct pp_fleet_state {
+	const char *node, *host, *topology, *software, *flavour, *facts, *gpus;
+	const char *verdict, *gate[PP_GATES];
+	const char *topology_since, *software_since, *verdict_since, *at;
+};
+
+struct pp_fleet_states {
+	struct pp_arena arena;
+	struct pp_fleet_state *list;
+	size_t n, room;
+};
+
+/* All of one world, by topology, software, node. pp_fleet_states_done() also after a failure. */
+int pp_fleet_states(struct pp_sql *sql, bool simulated, struct pp_fleet_states *ret,
+		    struct pp_error *err);
+void pp_fleet_states_done(struct pp_fleet_states *s);
+
+/* "52cc90b4": how classes are called on a screen. */
+const char *pp_fleet_short(const char *digest, char text[9]);
+
+/* Which facts two sets do not share: "kernel.release: 6.8 here, 6.5 there; ..."; at most @most. */
+int pp_fleet_difference(struct pp_sql *sql, const char *here, const char *there, size_t most,
+			struct pp_buf *out, struct pp_error *err);
+
+#endif

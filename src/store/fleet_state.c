@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a node is now and since when, kept up to date with each result, so that asking for what
+ * drifted reads one row a node. A result that comes late does not move "now", only "since".
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "store/fleet_parts.h"
+#include "base/banned.h"
+
+static const size_t STATES_BYTES = (size_t)512 << 20;
+
+struct now {
+	bool there;
+	char at[32], judged_at[32];
+	char topology[80], topology_since[32];
+	char software[80], software_since[32];
+	char verdict[16], verdict_since[32];
+};
+
+static void copy(char *to, size_t size, const struct pp_sql_value *v)
+{
+	(void)snprintf(to, size, "%s", v->type == PP_SQL_TEXT ? v->text : "");
+}
+
+static int take_now(void *ctx, const struct pp_sql_value *c, size_t n)
+{
+	struct now *now = ctx;
+
+	if (n < 8)
+		return -EBADMSG;
+	now->there = true;
+	copy(now->at, sizeof(now->at), &c[0]);
+	copy(now->judged_at, sizeof(now->judged_at), &c[1]);
+	copy(now->topology, sizeof(now->topology), &c[2]);
+	copy(now->topology_since, sizeof(now->topology_since), &c[3]);
+	copy(now->software, sizeof(now->software), &c[4]);
+	copy(now->software_since, sizeof(now->software_since), &c[5]);
+	copy(now->verdict, sizeof(now->verdict), &c[6]);
+	copy(now->verdict_since, sizeof(now->verdict_since), &c[7]);
+	return 0;
+}
+
+static int take_text(void *ctx, const struct pp_sql_value *c, size_t n)
+{
+	if (n)
+		copy(ctx, 32, &c[0]);
+	return 0;
+}
+
+/* From when on it was @value without another in between. */
+static int since(struct pp_sql *sql, const char *node, bool simulated, const char *last_other,
+		 const char *first, const char *value, char ret[32], struct pp_error *err)
+{
+	struct pp_sql_value args[] = {pp_sql_text(node), PP_SQL_INT(simulated), pp_sql_text(value),
+				      pp_sql_text("")};
+	char other[32] = "";
+	int r = pp_sql_ask(sql, last_other, args, 3, take_text, other, err);
+
+	args[3] = pp_sql_text(other);
+	return r ? r : pp_sql_ask(sql, first, args, 4, take_text, ret, err);
+}
+
+#define SINCE(column)                                                                       \
+	"SELECT max(at) FROM results WHERE node = ? AND simulated = ? AND " column " <> ?", \
+		"SELECT min(at) FROM results WHERE node = ? AND simulated = ? AND " column  \
+		" = ? AND at > ?"
+
+/* A result of before: what is now stays, but may be older than was known. */
+static int update_late(struct pp_sql *sql, const char *node, bool simulated, struct now *now,
+		       struct pp_error *err)
+{
+	struct pp_sql_value args[5];
+	int r = 0;
+
+	if (*now->topology)
+		r = since(sql, node, simulated, SINCE("topology"), now->topology,
+			  now->topology_since, err);
+	if (!r && *now->software)
+		r = since(sql, node, simulated, SINCE("software"), now->software,
+			  now->software_since, err);
+	if (!r && *now->verdict)
+		r = since(sql, node, simulated, SINCE("verdict"), now->verdict, now->verdict_since,
+			  err);
+	args[0] = pp_sql_text(*now->topology_since ? now->topology_since : NULL);
+	args[1] = pp_sql_text(*now->software_since ? now->software_since : NULL);
+	args[2] = pp_sql_text(*now->verdict_since ? now->verdict_since : NULL);
+	args[3] = pp_sql_text(node);
+	args[4] = PP_SQL_INT(simulated);
+	return r ? r
+		 : pp_sql_run(sql,
+			      "UPDATE states SET topology_since = ?, software_since = ?, "
+			      "verdict_since = ? WHERE node = ? AND simulated = ?",
+			      args, 5, err);
+}
+
+/* When the value began: as before when it is the same. */
+static const char *begun(const char *old, const char *old_since, const char *new, const char *at)
+{
+	return new &&*old_since && !strcmp(old, new) ? old_since : new ? at : NULL;
+}
+
+static int update_facts(struct pp_sql *sql, const struct pp_result *result,
+			const struct pp_result_node *of, const char *node, const char *at,
+			const char *facts, const struct now *now, struct pp_error *err)
+{
+	const struct pp_sql_value args[] = {
+		pp_sql_text(at),
+		pp_sql_text(of->topology),
+		pp_sql_text(begun(now->topology, now->topology_since, of->topology, at)),
+		pp_sql_text(of->software),
+		pp_sql_text(begun(now->software, now->software_since, of->software, at)),
+		pp_sql_text(of->flavour),
+		pp_sql_text(facts),
+		pp_sql_text(node),
+		PP_SQL_INT(result->simulated)};
+
+	return pp_sql_run(sql,
+			  "UPDATE states SET at = ?, topology = ?, topology_since = ?, software = "
+			  "?, software_since = ?, flavour = ?, facts = ? WHERE node = ? AND "
+			  "simulated = ?",
+			  args, 9, err);
+}
+
+static struct pp_sql_value gate(const struct pp_result *r, enum pp_gate g)
+{
+	return pp_sql_text(r->asked[g] ? pp_verdict_name(r->gate[g]) : NULL);
+}
+
+static int update_verdict(struct pp_sql *sql, const struct pp_result *result, const char *node,
+			  const char *at, const struct now *now, struct pp_error *err)
+{
+	const char *verdict = pp_verdict_name(result->verdict);
+	const struct pp_sql_value args[] = {
+		pp_sql_text(at),
+		pp_sql_text(verdict),
+		pp_sql_text(begun(now->verdict, now->verdict_since, verdict, at)),
+		pp_sql_text(result->sentence),
+		gate(result, PP_GATE_IDENTITY),
+		gate(result, PP_GATE_PREREQUISITES),
+		gate(result, PP_GATE_MEMORY),
+		gate(result, PP_GATE_LIBRARY),
+		gate(result, PP_GATE_APPLICATION),
+		pp_sql_text(node),
+		PP_SQL_INT(result->simulated)};
+
+	return pp_sql_run(sql,
+			  "UPDATE states SET judged_at = ?, verdict = ?, verdict_since = ?, "
+			  "sentence = ?, identity = ?, prerequisites = ?, memory = ?, library = ?, "
+			  "application = ? WHERE node = ? AND simulated = ?",
+			  args, 11, err);
+}
+
+int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
+			  const struct pp_result_node *of, const char *node, const char *at,
+			  int64_t document, const char *facts, struct pp_error *err)
+{
+	const struct pp_sql_value who[] = {pp_sql_text(node), PP_SQL_INT(result->simulated),
+					   pp_sql_text("")};
+	bool judged = result->judged && !strcmp(result->kind, "prove") && of == result->node;
+	struct now now = {0};
+	bool late = false;
+	int r;
+
+	(void)document;
+	r = pp_sql_ask(sql,
+		       "SELECT at, judged_at, topology, topology_since, software, software_since, "
+		       "verdict, verdict_since FROM states WHERE node = ? AND simulated = ?",
+		       who, 2, take_now, &now, err);
+	if (!r && !now.there)
+		r = pp_sql_run(sql, "INSERT INTO states (node, simulated, at) VALUES (?, ?, ?)",
+			       who, 3, err);
+	if (!r && of->whole) {
+		if (strcmp(at, now.at) < 0)
+			late = true;
+		else
+			r = update_facts(sql, result, of, node, at, facts, &now, err);
+	}
+	if (!r && judged) {
+		if (strcmp(at, now.judged_at) < 0)
+			late = true;
+		else
+			r = update_verdict(sql, result, node, at, &now, err);
+	}
+	return r || !late ? r : update_late(sql, node, result->simulated, &now, err);
+}
+
+const char *pp_fleet_text(struct pp_arena *arena, const struct pp_sql_value *v)
+{
+	return v->type == PP_SQL_TEXT ? pp_arena_strn(arena, v->text, v->len) : NULL;
+}
+
+double pp_fleet_number(const struct pp_sql_value *v)
+{
+	return v->type == PP_SQL_REAL	   ? v->real
+	       : v->type == PP_SQL_INTEGER ? (double)v->integer
+					   : __builtin_nan("");
+}
+
+static int take_state(void *ctx, const struct pp_sql_value *c, size_t n)
+{
+	struct pp_fleet_states *all = ctx;
+	struct pp_fleet_state *s;
+
+	if (n < 17)
+		return -EBADMSG;
+	if (all->n == all->room) {
+		size_t room = all->room ? 2 * all->room : 1024;
+
+		s = pp_arena_array(&all->arena, room, sizeof(*s));
+		if (!s)
+			return -ENOMEM;
+		if (all->n)
+			memcpy(s, all->list, all->n * sizeof(*s));
+		all->list = s;
+		all->room = room;
+	}
+	s = &all->list[all->n++];
+	s->node = pp_fleet_text(&all->arena, &c[0]);
+	s->host = pp_fleet_text(&all->arena, &c[1]);
+	s->topology = pp_fleet_text(&all->arena, &c[2]);
+	s->software = pp_fleet_text(&all->arena, &c[3]);
+	s->flavour = pp_fleet_text(&all->arena, &c[4]);
+	s->facts = pp_fleet_text(&all->arena, &c[5]);
+	s->gpus = pp_fleet_text(&all->arena, &c[6]);
+	s->verdict = pp_fleet_text(&all->arena, &c[7]);
+	s->topology_since = pp_fleet_text(&all->arena, &c[8]);
+	s->software_since = pp_fleet_text(&all->arena, &c[9]);
+	s->verdict_since = pp_fleet_text(&all->arena, &c[10]);
+	s->at = pp_fleet_text(&all->arena, &c[11]);
+	for (size_t i = 0; i < PP_GATES; i++)
+		s->gate[i] = pp_fleet_text(&all->arena, &c[12 + i]);
+	return all->arena.failed ? -ENOMEM : 0;
+}
+
+int pp_fleet_states(struct pp_sql *sql, bool simulated, struct pp_fleet_states *ret,
+		    struct pp_error *err)
+{
+	const struct pp_sql_value args[] = {PP_SQL_INT(simulated)};
+	int r;
+
+	*ret = (struct pp_fleet_states){.arena = PP_ARENA(STATES_BYTES)};
+	r = pp_sql_ask(sql,
+		       "SELECT s.node, n.host, s.topology, s.software, s.flavour, s.facts, "
+		       "g.value, s.verdict, s.topology_since, s.software_since, s.verdict_since, "
+		       "s.at, s.identity, s.prerequisites, s.memory, s.library, s.application FROM "
+		       "states s JOIN nodes n ON n.id = s.node LEFT JOIN sets g ON g.digest = "
+		       "s.facts AND g.fact = 'gpus' WHERE s.simulated = ? ORDER BY "
+		       "coalesce(s.topology, ''), coalesce(s.software, ''), s.node",
+		       args, 1, take_state, ret, err);
+	return r == -ENOMEM ? pp_error_set(err, r, "out of memory") : r;
+}
+
+void pp_fleet_states_done(struct pp_fleet_states *s)
+{
+	pp_arena_done(&s->arena);
+	*s = (struct pp_fleet_states){0};
+}
+
+const char *pp_fleet_short(const char *digest, char text[9])
+{
+	if (!digest)
+		return NULL;
+	(void)snprintf(text, 9, "%.8s", digest);
+	return text;
+}

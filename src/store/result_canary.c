@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * peerpath.canary/1, of which medians of the runs that count are kept, and
+ * peerpath.comparison/1, whose shifts are gains of the change.
+ */
+#include "store/result_read.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/trial.h"
+#include "base/banned.h"
+
+enum { BLOCKS = 256 };
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n)
+{
+	if (!n)
+		return NAN;
+	qsort(v, n, sizeof(*v), by_value);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static void add_metric(struct pp_reading *in, const struct pp_trial *t, size_t m)
+{
+	double values[PP_TRIAL_RUNS];
+	struct pp_result_figure *f;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_runs && n < PP_TRIAL_RUNS; i++)
+		if (!t->run[i].void_why && isfinite(t->run[i].value[m]))
+			values[n++] = t->run[i].value[m];
+	if (!n)
+		return;
+	for (size_t i = 0; i < in->r->n_nodes; i++) {
+		f = pp_reading_add_figure(in);
+		if (!f)
+			return;
+		f->node = i;
+		f->what = pp_reading_printf(in, "canary %s", t->canary.metric[m].name);
+		f->unit = pp_reading_printf(in, "%s", t->canary.metric[m].unit);
+		f->value = median(values, n);
+	}
+}
+
+/* Read by the reader that compare trusts. */
+void pp_result_canary(struct pp_reading *in, const json_t *doc)
+{
+	char *text = json_dumps(doc, JSON_COMPACT), when[32];
+	struct pp_trial t;
+	int r = text ? pp_trial_read("result", text, strlen(text), &t, in->err) : -ENOMEM;
+
+	free(text);
+	if (r) {
+		in->failed = r == -ENOMEM ? pp_error_set(in->err, r, "out of memory") : r;
+		return;
+	}
+	in->r->simulated = t.simulated;
+	for (size_t i = 0; i < t.n_nodes; i++) {
+		struct pp_result_node *n = pp_reading_add_node(in);
+
+		if (!n)
+			break;
+		n->host = pp_reading_printf(in, "%s", t.node[i].id);
+		n->topology = t.node[i].topology_class
+				      ? pp_reading_printf(in, "%s", t.node[i].topology_class)
+				      : NULL;
+		in->r->simulated = in->r->simulated || t.node[i].simulated;
+	}
+	if (t.n_runs && t.run[0].started)
+		in->r->when = pp_reading_printf(
+			in, "%s", pp_clock_format(t.run[0].started, when, sizeof(when)));
+	for (size_t m = 0; m < t.canary.n_metrics; m++)
+		add_metric(in, &t, m);
+	pp_trial_done(&t);
+}
+
+/* "a b", "a c": each node once. */
+static void add_nodes(struct pp_reading *in, const char *names)
+{
+	size_t len;
+
+	for (; *names; names += len) {
+		struct pp_result_node *n;
+		bool known = false;
+
+		names += strspn(names, " ");
+		len = strcspn(names, " ");
+		for (size_t i = 0; i < in->r->n_nodes && !known; i++)
+			known = strlen(in->r->node[i].host) == len &&
+				!strncmp(in->r->node[i].host, names, len);
+		n = len && !known ? pp_reading_add_node(in) : NULL;
+		if (n)
+			n->host = pp_reading_printf(in, "%.*s", (int)len, names);
+		if (in->failed)
+			return;
+	}
+}
+
+static void add_row(struct pp_reading *in, const json_t *doc, const json_t *row)
+{
+	const json_t *blocks = pp_reading_list(in, row, "nodes", BLOCKS), *one;
+	const char *direction = pp_reading_text(in, row, "direction");
+	const char *metric = pp_reading_text(in, row, "metric"), *names;
+	const char *change = pp_reading_text(in, row, "change"), *before;
+	struct pp_result_gain *g;
+	size_t i;
+
+	json_array_foreach(blocks, i, one)
+	{
+		names = pp_reading_text(in, one, "nodes");
+		if (names)
+			add_nodes(in, names);
+	}
+	if (in->failed || !metric || !change || !strcmp(change, "missing"))
+		return;
+	g = pp_reading_add_gain(in);
+	if (!g)
+		return;
+	g->what = pp_reading_printf(in, "canary %s (%s)", metric, change);
+	g->unit = pp_reading_text(in, row, "unit");
+	g->way = pp_reading_text(in, doc, "path_after");
+	before = pp_reading_text(in, doc, "path_before");
+	g->against = pp_reading_printf(in, "before: %s", before ? before : "not told");
+	g->with = pp_reading_number(in, row, "median_after");
+	g->without = pp_reading_number(in, row, "median_before");
+	g->ratio = g->without > 0 ? g->with / g->without : NAN;
+	g->higher_is_better = !direction || !strcmp(direction, "higher");
+	g->proven = json_is_true(json_object_get(doc, "mechanism_proven"));
+}
+
+void pp_result_comparison(struct pp_reading *in, const json_t *doc)
+{
+	const json_t *rows = pp_reading_list(in, doc, "metrics", PP_CANARY_METRICS), *row;
+	size_t i;
+
+	in->r->simulated = pp_reading_truth(in, doc, "simulated");
+	in->r->judged = pp_reading_verdict(in, doc, "verdict", &in->r->verdict);
+	in->r->sentence = pp_reading_text(in, doc, "sentence");
+	json_array_foreach(rows, i, row) add_row(in, doc, row);
+}
