@@ -147,6 +147,7 @@ static int add_picture(struct adding *a, const char *node)
 static int add_node(struct adding *a, size_t i)
 {
 	const struct pp_result_node *n = &a->result->node[i];
+	bool first = false;
 	char facts[65];
 	int r = pp_fleet_identify(a->sql, n, a->at, a->node[i], a->err);
 
@@ -154,8 +155,10 @@ static int add_node(struct adding *a, size_t i)
 		r = add_set(a, n, facts);
 	r = r ? r : add_row(a, n, a->node[i], n->whole ? facts : NULL);
 	if (!r)
-		r = pp_fleet_state_update(a->sql, a->result, n, a->node[i], a->at, a->document,
-					  n->whole ? facts : NULL, a->err);
+		r = pp_fleet_state_update(a->sql, a->result, n, a->node[i], a->at,
+					  n->whole ? facts : NULL, &first, a->err);
+	if (!r && first)
+		r = pp_fleet_classify_of(a->sql, a->node[i], a->err);
 	if (!r && i == 0 && a->result->picture)
 		r = add_picture(a, a->node[i]);
 	return r;
@@ -212,76 +215,6 @@ static int add_gain(struct adding *a, const struct pp_result_gain *g)
 		args, PP_ARRAY_LEN(args), a->err);
 }
 
-struct class_of {
-	char topology[80], software[80];
-	bool there;
-};
-
-static int take_class(void *ctx, const struct pp_sql_value *c, size_t n)
-{
-	struct class_of *to = ctx;
-
-	if (n < 2)
-		return -EBADMSG;
-	to->there = true;
-	(void)snprintf(to->topology, sizeof(to->topology), "%s",
-		       c[0].type == PP_SQL_TEXT ? c[0].text : "");
-	(void)snprintf(to->software, sizeof(to->software), "%s",
-		       c[1].type == PP_SQL_TEXT ? c[1].text : "");
-	return 0;
-}
-
-/* The document's own word, else what the node was then as far as is known. */
-static int class_of(struct adding *a, size_t i, struct class_of *ret)
-{
-	const struct pp_result_node *n = &a->result->node[i];
-	const struct pp_sql_value args[] = {pp_sql_text(a->node[i]), pp_sql_text(a->at)};
-	int r = 0;
-
-	*ret = (struct class_of){0};
-	if (!n->topology || !n->software)
-		r = pp_sql_ask(
-			a->sql,
-			"SELECT topology, software FROM results WHERE node = ? AND simulated "
-			"= 0 AND facts IS NOT NULL AND at <= ? ORDER BY at DESC, document "
-			"DESC LIMIT 1",
-			args, 2, take_class, ret, a->err);
-	if (n->topology)
-		(void)snprintf(ret->topology, sizeof(ret->topology), "%s", n->topology);
-	if (n->software)
-		(void)snprintf(ret->software, sizeof(ret->software), "%s", n->software);
-	return r;
-}
-
-static void join(char *to, size_t size, const char *one, bool first)
-{
-	if (first)
-		(void)snprintf(to, size, "%s", one);
-	else if (strcmp(to, one) != 0)
-		(void)snprintf(to, size, "mixed");
-}
-
-/* A gain is of the nodes that it was measured on: one class, or a mixture. */
-static int add_class(struct adding *a)
-{
-	struct class_of all = {0}, one;
-	struct pp_sql_value args[3];
-	int r = 0;
-
-	for (size_t i = 0; i < a->result->n_nodes && !r; i++) {
-		r = class_of(a, i, &one);
-		join(all.topology, sizeof(all.topology), one.topology, i == 0);
-		join(all.software, sizeof(all.software), one.software, i == 0);
-	}
-	args[0] = pp_sql_text(*all.topology ? all.topology : NULL);
-	args[1] = pp_sql_text(*all.software ? all.software : NULL);
-	args[2] = PP_SQL_INT(a->document);
-	return r ? r
-		 : pp_sql_run(a->sql,
-			      "UPDATE documents SET topology = ?, software = ? WHERE id = ?", args,
-			      3, a->err);
-}
-
 static int add_rest(struct adding *a)
 {
 	const struct pp_result *result = a->result;
@@ -293,7 +226,7 @@ static int add_rest(struct adding *a)
 		r = add_figure(a, &result->figure[i]);
 	for (size_t i = 0; i < result->n_gains && !r; i++)
 		r = add_gain(a, &result->gain[i]);
-	return r || !result->n_gains ? r : add_class(a);
+	return r || !result->n_gains ? r : pp_fleet_classify(a->sql, a->document, a->err);
 }
 
 int pp_fleet_add_result(struct pp_sql *sql, const struct pp_result *result,

@@ -285,11 +285,27 @@ static bool same_model(const char *a, const char *b)
 	return end > x + 2 && !strncmp(x, y, (size_t)(end - x));
 }
 
+/* Of the software that most of them have. */
+static const char *facts_of_most(const struct pp_fleet_states *s, size_t from, size_t to)
+{
+	size_t most = 0, at = from;
+
+	for (size_t i = from, end; i < to; i = end) {
+		end = end_of(s, i, true);
+		if (end - i > most) {
+			most = end - i;
+			at = i;
+		}
+	}
+	return s->list[at].facts;
+}
+
 /* The largest wiring with the same model; as few comparisons as there are wirings. */
 static int odd_wiring(struct looking *l, size_t from, size_t to)
 {
 	const struct pp_fleet_state *first = &l->s->list[from];
 	size_t best = 0, best_at = 0;
+	const char *like;
 	int r = 0;
 
 	if (to - from > FEW || !first->topology)
@@ -304,10 +320,10 @@ static int odd_wiring(struct looking *l, size_t from, size_t to)
 	}
 	if (best < MANY)
 		return 0;
+	like = facts_of_most(l->s, best_at, best_at + best);
 	for (size_t i = from; i < to && !r; i++)
 		r = out_odd(l, &l->s->list[i], "wiring", l->s->list[i].topology,
-			    l->s->list[best_at].topology, l->s->list[i].topology_since,
-			    l->s->list[best_at].facts);
+			    l->s->list[best_at].topology, l->s->list[i].topology_since, like);
 	return r;
 }
 

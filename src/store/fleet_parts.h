@@ -18,10 +18,18 @@ int pp_fleet_find(struct pp_sql *sql, const char *called, char ret[PP_NODE_ID],
 /* A pattern of LIKE with ESCAPE '\\' that finds @text: behind @before ("%" or ""), before anything.
  */
 void pp_fleet_like(const char *text, const char *before, struct pp_buf *out);
-/* What of a node is now, and since when, after @result. */
+/*
+ * What of a node is now, and since when, after @result. *@ret_first becomes true when facts of it
+ * were not known before.
+ */
 int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
 			  const struct pp_result_node *of, const char *node, const char *at,
-			  int64_t document, const char *facts, struct pp_error *err);
+			  const char *facts, bool *ret_first, struct pp_error *err);
+
+/* Of which class the nodes of a document with gains were: one, "mixed", or not known. */
+int pp_fleet_classify(struct pp_sql *sql, int64_t document, struct pp_error *err);
+/* The same for all that waited for this node's facts. */
+int pp_fleet_classify_of(struct pp_sql *sql, const char *node, struct pp_error *err);
 
 /* Of a column; NULL for SQL's NULL and other types. Copied into the arena. */
 const char *pp_fleet_text(struct pp_arena *arena, const struct pp_sql_value *v);

@@ -154,7 +154,7 @@ static int update_verdict(struct pp_sql *sql, const struct pp_result *result, co
 
 int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
 			  const struct pp_result_node *of, const char *node, const char *at,
-			  int64_t document, const char *facts, struct pp_error *err)
+			  const char *facts, bool *ret_first, struct pp_error *err)
 {
 	const struct pp_sql_value who[] = {pp_sql_text(node), PP_SQL_INT(result->simulated),
 					   pp_sql_text("")};
@@ -163,7 +163,6 @@ int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
 	bool late = false;
 	int r;
 
-	(void)document;
 	r = pp_sql_ask(sql,
 		       "SELECT at, judged_at, topology, topology_since, software, software_since, "
 		       "verdict, verdict_since FROM states WHERE node = ? AND simulated = ?",
@@ -171,6 +170,7 @@ int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
 	if (!r && !now.there)
 		r = pp_sql_run(sql, "INSERT INTO states (node, simulated, at) VALUES (?, ?, ?)",
 			       who, 3, err);
+	*ret_first = of->whole && !*now.at;
 	if (!r && of->whole) {
 		if (strcmp(at, now.at) < 0)
 			late = true;

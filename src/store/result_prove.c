@@ -30,8 +30,10 @@ static void read_gates(struct pp_reading *in, const json_t *doc)
 		}
 		in->r->asked[g] = pp_reading_truth(in, row, "asked");
 		(void)pp_reading_verdict(in, row, "verdict", &in->r->gate[g]);
-		/* Of the worst gate: what is wrong, in its own words. */
-		if (in->r->asked[g] && in->r->gate[g] == in->r->verdict && !claim)
+		/* Of the first gate that is as bad as the whole; of a pass the last that was
+		 * reached. */
+		if (in->r->asked[g] && in->r->gate[g] == in->r->verdict &&
+		    (!claim || in->r->verdict == PP_PASS))
 			claim = pp_reading_text(in, row, "claim");
 	}
 	in->r->sentence = claim;

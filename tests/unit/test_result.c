@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Documents as a fleet reads them: the recorded ones of docs/results, and what must be refused.
+ */
+#include "unit.h"
+
+#include <errno.h>
+
+#include "store/result.h"
+
+#define NODE                                                                                  \
+	"\"node\":{\"host\":\"a\",\"facts\":[{\"fact\":\"gpu.uuid\",\"of\":\"0000:18:00.0\"," \
+	"\"value\":\"GPU-1\"},{\"fact\":\"nvidia.flavour\",\"of\":\"node\",\"value\":\"open\"}]}"
+#define GATES \
+	"\"gates\":[{\"name\":\"identity\",\"asked\":true,\"verdict\":\"pass\",\"claim\":\"c\"}]"
+#define PROVE(schema, rest) \
+	"{\"schema\":\"" schema "\",\"simulated\":false,\"verdict\":\"pass\"," rest "}"
+
+static int reading(const char *text, struct pp_result **ret)
+{
+	struct pp_error err = {0};
+	int r = pp_result_read(text, strlen(text), ret, &err);
+
+	if (!r != !err.code)
+		fail_msg("%d, but error %d: %s", r, err.code, err.text);
+	return r;
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *text;
+		int code;
+	} rows[] = {
+		{"", -EBADMSG},
+		{"[]", -EBADMSG},
+		{"{}", -EBADMSG},
+		{"{\"schema\":1}", -EBADMSG},
+		{"{\"schema\":\"peerpath\"}", -EBADMSG},
+		{"{\"schema\":\"peerpath.prove/1\",\"schema\":\"peerpath.prove/1\"}", -EBADMSG},
+		{"{\"schema\":\"peerpath.prove/x\"}", -EPROTONOSUPPORT},
+		{"{\"schema\":\"peerpath.prove/2\"}", -EPROTONOSUPPORT},
+		{"{\"schema\":\"peerpath.topo/1\"}", -EPROTONOSUPPORT},
+		{"{\"schema\":\"peerpath.comparison/1\",\"simulated\":false,\"verdict\":\"pass\"}",
+		 -ENODATA},
+		{"{\"schema\":\"peerpath.nccl_run/1\",\"runs\":[]}", -EBADMSG},
+		{"{\"schema\":\"peerpath.bench/1\",\"nodes\":[{}]}", -ENODATA},
+		{PROVE("peerpath.prove/1", GATES), -ENODATA},
+		{PROVE("peerpath.prove/1", NODE), -EBADMSG},
+		{"{\"schema\":\"peerpath.prove/1\",\"verdict\":\"pass\"," NODE "," GATES "}",
+		 -EBADMSG},
+		{"{\"schema\":\"peerpath.prove/1\",\"simulated\":false,\"verdict\":\"good\"," NODE
+		 "," GATES "}",
+		 -EBADMSG},
+		{PROVE("peerpath.prove/1", NODE "," GATES ",\"started\":\"yesterday\""), -EBADMSG},
+		{PROVE("peerpath.prove/1",
+		       NODE ",\"gates\":[{\"name\":\"six\",\"asked\":true,\"verdict\":\"pass\"}]"),
+		 -EBADMSG},
+	};
+	struct pp_result *r = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(rows); i++)
+		if (reading(rows[i].text, &r) != rows[i].code)
+			fail_msg("row %zu: %s", i, rows[i].text);
+	assert_null(r);
+}
+
+static void test_prove(void **state)
+{
+	struct pp_result *r = NULL;
+
+	(void)state;
+	assert_int_equal(reading(PROVE("peerpath.prove/1",
+				       NODE "," GATES ",\"started\":\"2026-11-30T10:00:00Z\""),
+				 &r),
+			 0);
+	assert_string_equal(r->kind, "prove");
+	assert_string_equal(r->when, "2026-11-30T10:00:00Z");
+	assert_false(r->simulated);
+	assert_int_equal(r->verdict, PP_PASS);
+	assert_true(r->asked[PP_GATE_IDENTITY]);
+	assert_false(r->asked[PP_GATE_MEMORY]);
+	assert_int_equal(r->n_nodes, 1);
+	assert_string_equal(r->node[0].part[0], "gpu GPU-1");
+	assert_string_equal(r->node[0].flavour, "open");
+	assert_string_equal(r->node[0].host, "a");
+	pp_result_free(r);
+}
+
+/* A name of a stranger's node: cut, without what drives a terminal. */
+static void test_hostile_text(void **state)
+{
+	char text[4096], name[1200];
+	struct pp_result *r = NULL;
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	(void)snprintf(text, sizeof(text),
+		       "{\"schema\":\"peerpath.bench/1\",\"nodes\":[{\"host\":\"%s\"},{\"host\":"
+		       "\"a\\u001b[31mb\\n\"}]}",
+		       name);
+	assert_int_equal(reading(text, &r), 0);
+	assert_int_equal(strlen(r->node[0].host), PP_RESULT_TEXT);
+	assert_string_equal(r->node[1].host, "a?[31mb?");
+	pp_result_free(r);
+}
+
+/* An id of zeros is everybody's. */
+static void test_parts(void **state)
+{
+	struct pp_result *r = NULL;
+
+	(void)state;
+	assert_int_equal(
+		reading("{\"schema\":\"peerpath.bench/1\",\"nodes\":[{\"host\":\"a\"},{\"host\":"
+			"\"b\"}],\"pairs\":[{\"rail\":0,\"ends\":[{\"node\":0,\"gpu_uuid\":\"GPU-"
+			"00000000-0000-0000-0000-000000000000\"},{\"node\":1,\"gpu_uuid\":\"GPU-"
+			"7\"}]},"
+			"{\"rail\":1,\"ends\":[{\"node\":9,\"gpu_uuid\":\"GPU-8\"},{\"node\":1,"
+			"\"gpu_uuid\":\"GPU-7\"}]}]}",
+			&r),
+		0);
+	assert_int_equal(r->node[0].n_parts, 0);
+	assert_int_equal(r->node[1].n_parts, 1);
+	assert_string_equal(r->node[1].part[0], "gpu GPU-7");
+	pp_result_free(r);
+}
+
+static char *file(const char *name, size_t *ret_len)
+{
+	char path[1024];
+	char *text = malloc(4 << 20);
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/../../%s", getenv("PP_TEST_DIR"), name);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_non_null(text);
+	*ret_len = fread(text, 1, (4 << 20) - 1, f);
+	text[*ret_len] = '\0';
+	(void)fclose(f);
+	return text;
+}
+
+/* Measured on an H200, over the software device: figures as the document has them. */
+static void test_bench(void **state)
+{
+	struct pp_error err = {0};
+	struct pp_result *r = NULL;
+	size_t len, staged = 0;
+	char *text = file("docs/results/bench-h200-cuda.json", &len);
+
+	(void)state;
+	assert_int_equal(pp_result_read(text, len, &r, &err), 0);
+	free(text);
+	assert_true(r->simulated);
+	assert_int_equal(r->n_nodes, 2);
+	assert_string_equal(r->when, "2026-11-30T05:46:55Z");
+	for (size_t i = 0; i < r->n_figures; i++)
+		assert_int_equal(r->figure[i].size_bytes, 4194304);
+	for (size_t i = 0; i < r->n_gains; i++) {
+		const struct pp_result_gain *g = &r->gain[i];
+
+		assert_string_equal(g->way, "dmabuf");
+		if (g->size_bytes != 1048576 || strcmp(g->against, "host-staged") != 0 ||
+		    strcmp(g->what, "write bandwidth") != 0)
+			continue;
+		assert_true(g->ratio > 1.22437 && g->ratio < 1.22439);
+		assert_true(g->with > 9106.58 && g->with < 9106.60);
+		staged++;
+	}
+	assert_int_equal(staged, 1);
+	pp_result_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),	     cmocka_unit_test(test_prove),
+		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_bench),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
