@@ -169,9 +169,7 @@ static int write_bundle(struct prove *v, struct pp_captured *ret)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: %s", strerrordesc_np(-r));
 	/* The first place was kept for it. */
 	m->file[0] = (struct pp_bundle_file){"result.json", result, strlen(result)};
-	if (v->library.gate)
-		m->file[m->n_files++] =
-			(struct pp_bundle_file){"nccl.json", v->library.document, v->library.len};
+	pp_prove_library_files(&v->library, m->file, &m->n_files);
 	if (pp_prove_application_files(&v->application, m->file, &m->n_files))
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: no memory");
 	options.files = m->file;

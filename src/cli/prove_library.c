@@ -13,12 +13,29 @@
 #include "cli/interrupt.h"
 #include "cli/library_child.h"
 #include "cli/nccl_run_text.h"
+#include "cli/prove_logs.h"
 #include "judge/control.h"
 #include "base/banned.h"
 
 static const size_t DOCUMENT_MOST = (size_t)64 << 20;
 
-int pp_prove_library_take(struct pp_prove_library *l, char *text, size_t len, struct pp_error *err)
+static int new_logs(struct pp_prove_library *l)
+{
+	l->kept = malloc(sizeof(*l->kept));
+	if (l->kept)
+		pp_prove_logs_init(l->kept);
+	return l->kept ? 0 : -ENOMEM;
+}
+
+static int judge_logs(struct pp_prove_library *l, const struct pp_bundle *b, struct pp_error *err)
+{
+	return new_logs(l) ? pp_error_set(err, -ENOMEM, "out of memory")
+			   : pp_prove_logs_judge(l->kept, b, l->runs, err);
+}
+
+/* Takes @text. @logs: of a bundle that is replayed; NULL none. */
+static int take(struct pp_prove_library *l, char *text, size_t len, const struct pp_bundle *logs,
+		struct pp_error *err)
 {
 	int r;
 
@@ -28,6 +45,8 @@ int pp_prove_library_take(struct pp_prove_library *l, char *text, size_t len, st
 	l->gate = calloc(1, sizeof(*l->gate));
 	r = l->runs && l->gate ? pp_nccl_runs_read(text, len, l->runs, err)
 			       : pp_error_set(err, -ENOMEM, "out of memory");
+	if (!r && logs)
+		r = judge_logs(l, logs, err);
 	if (!r)
 		r = pp_gate_library_judge((const struct pp_nccl_run *const *)l->runs->arm, l->gate,
 					  err);
@@ -36,6 +55,11 @@ int pp_prove_library_take(struct pp_prove_library *l, char *text, size_t len, st
 		l->gate = NULL;
 	}
 	return r;
+}
+
+int pp_prove_library_take(struct pp_prove_library *l, char *text, size_t len, struct pp_error *err)
+{
+	return take(l, text, len, /* logs= */ NULL, err);
 }
 
 static int open_file(const struct pp_args *args, const char *file, struct pp_prove_library *l)
@@ -70,7 +94,7 @@ static int open_bundle(const struct pp_args *args, const struct pp_bundle *bundl
 
 	if (file) {
 		text = strndup(file->data, file->len);
-		r = text ? pp_prove_library_take(l, text, strlen(text), &err)
+		r = text ? take(l, text, strlen(text), bundle, &err)
 			 : pp_error_set(&err, -ENOMEM, "out of memory");
 	}
 	return r ? pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT,
@@ -153,7 +177,26 @@ int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_librar
 		(void)snprintf(l->why, sizeof(l->why), "nccl run: %.380s", err.text);
 	else if (l->gate->passed)
 		l->why[0] = '\0';
-	return 0;
+	return pp_prove_library_logs(args, /* token= */ NULL, l);
+}
+
+int pp_prove_library_logs(const struct pp_args *args, const char *token, struct pp_prove_library *l)
+{
+	if (!l->gate || !l->logs.path[0])
+		return 0;
+	return new_logs(l) || pp_prove_logs_take(l->kept, l->logs.path, l->runs, token)
+		       ? pp_complain(args, PP_EXIT_INTERNAL, "out of memory")
+		       : 0;
+}
+
+void pp_prove_library_files(const struct pp_prove_library *l, struct pp_bundle_file *file,
+			    size_t *n)
+{
+	_Static_assert(PP_PROVE_LIBRARY_FILES == 2 + PP_PROVE_LOG_FILES, "room for them");
+	if (l->gate)
+		file[(*n)++] = (struct pp_bundle_file){"nccl.json", l->document, l->len};
+	for (size_t i = 0; l->gate && l->kept && i < l->kept->n_files; i++)
+		file[(*n)++] = l->kept->file[i];
 }
 
 bool pp_prove_library_passed(const struct pp_prove_library *l)
@@ -171,6 +214,8 @@ void pp_prove_library_emit(struct pp_out *o, const struct pp_prove_library *l)
 			pp_gate_library_write(pp_out_json(o), "gate", l->gate);
 		else
 			pp_out_str(o, "not_observed", NULL, l->why);
+		if (l->kept)
+			pp_prove_logs_emit(o, l->kept);
 		pp_out_close(o);
 		return;
 	}
@@ -180,6 +225,8 @@ void pp_prove_library_emit(struct pp_out *o, const struct pp_prove_library *l)
 				 l->why);
 	else
 		pp_out_para(o, 0, "not observed: %s", l->why);
+	if (l->kept)
+		pp_prove_logs_emit(o, l->kept);
 }
 
 void pp_prove_library_done(struct pp_prove_library *l)
@@ -189,6 +236,9 @@ void pp_prove_library_done(struct pp_prove_library *l)
 	free(l->runs);
 	free(l->gate);
 	free(l->document);
+	if (l->kept)
+		pp_prove_logs_done(l->kept);
+	free(l->kept);
 	pp_place_done(&l->logs);
 	*l = (struct pp_prove_library){.why = ""};
 }

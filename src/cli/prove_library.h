@@ -10,8 +10,13 @@
 #include "cli/session.h"
 
 struct pp_bundle;
+struct pp_bundle_file;
 struct pp_gate_library;
 struct pp_nccl_runs;
+struct pp_prove_logs;
+
+/* In a bundle: nccl.json, nccl/logs.json and logs. */
+enum { PP_PROVE_LIBRARY_FILES = 2 + 1024 };
 
 struct pp_prove_library {
 	char *document; /* owned; of nccl run; NULL none */
@@ -19,7 +24,8 @@ struct pp_prove_library {
 	struct pp_nccl_runs *runs;    /* owned; of the document */
 	struct pp_gate_library *gate; /* owned; NULL: there was no job, @why says why */
 	char why[400];
-	struct pp_place logs; /* of the job that runs here, by arm; none: "" */
+	struct pp_place logs;	    /* of the job that runs here, by arm; none: "" */
+	struct pp_prove_logs *kept; /* owned: those for the bundle, or of it; NULL none */
 };
 
 /* Reads --nccl, or what @replayed (NULL) holds, and judges it. 0 or an exit code. */
@@ -35,6 +41,12 @@ int pp_prove_library_take(struct pp_prove_library *l, char *text, size_t len, st
 int pp_prove_library_keep(const struct pp_args *args, struct pp_prove_library *l);
 /* Runs one on the software device, and judges it. 0 or an exit code. */
 int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_library *l);
+/* After the job: its logs, for the bundle. @token: the run's. 0 or an exit code. */
+int pp_prove_library_logs(const struct pp_args *args, const char *token,
+			  struct pp_prove_library *l);
+/* What of it belongs into the bundle: appended to @file. */
+void pp_prove_library_files(const struct pp_prove_library *l, struct pp_bundle_file *file,
+			    size_t *n);
 /* Did a simulated job do all that it must? */
 bool pp_prove_library_passed(const struct pp_prove_library *l);
 /* Behind the gates: member "library" in JSON. Nothing where no job was asked for. */

@@ -9,6 +9,7 @@
 #include "bundle/bundle.h"
 #include "cli/bench_child.h"
 #include "cli/proof.h"
+#include "cli/prove_library.h"
 #include "cli/prove_application.h"
 #include "judge/repeat.h"
 #include "judge/transfer.h"
@@ -19,7 +20,8 @@
  */
 enum {
 	PP_PROVE_NODES = 1024,
-	PP_PROVE_FILES = 4 + PP_PROVE_APPLICATION_FILES + 2 * PP_PROVE_NODES
+	PP_PROVE_FILES =
+		4 + PP_PROVE_APPLICATION_FILES + PP_PROVE_LIBRARY_FILES + 2 * PP_PROVE_NODES
 };
 
 /* A node whose capture the bundle should hold and does not; in the arena. */

@@ -284,6 +284,8 @@ int pp_prove_ranks_run(const struct pp_args *args, const struct pp_launch *launc
 		code = run_arms(&c);
 		if (!code)
 			code = take_all(&c);
+		if (!code)
+			code = pp_prove_library_logs(args, c.token, l);
 		code = code == 1 ? 0 : code;
 	}
 	close_course(&c);

@@ -8,9 +8,11 @@ sends its bytes by TCP, which no number of right lines makes up for.
 
 usage: prove_library.py PEERPATH PROJECT FAKE-NCCL FAKE-CUDA FAKE-NVML PART
 """
+import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -68,8 +70,51 @@ def part_simulated(tree, work):
     need(all(r["simulated"] is True for r in runs), "not marked as simulated")
     # gate 2 ran, on a machine whose own hcas the device stands in for
     need(all(c["wrong_bytes"] == 0 for p in d["memory"]["pairs"] for c in p["cells"]) and d["memory"]["pairs"], "gate 2 did not run")
-    need(subprocess.run([machines.PROGRAM, "bundle", "verify", "bundle"], cwd=work, capture_output=True, check=False).returncode == 0,
-         "the bundle does not verify")
+    replayed(work, d)
+
+
+def here(work, *words):
+    return subprocess.run([machines.PROGRAM, *words], cwd=work, capture_output=True, text=True, check=False)
+
+
+def change(work, name, old, new):
+    """A file of the bundle, and its digest with it: as who writes bundles could."""
+    path, manifest = work / "bundle" / name, work / "bundle/manifest.json"
+    text = path.read_text(encoding="utf-8").replace(old, new)
+    need(old not in text, f"{name}: {old} stays")
+    path.write_text(text, encoding="utf-8")
+    before = manifest.read_text(encoding="utf-8")
+    for f in json.loads(before)["files"]:
+        if f["path"] == name:
+            row = f'"path": "{name}",\n      "bytes": {{}},\n      "sha256": "{{}}"'
+            data = text.encode()
+            after = before.replace(row.format(f["bytes"], f["sha256"]), row.format(len(data), hashlib.sha256(data).hexdigest()))
+    need(after != before, f"{name}: its row is not found")
+    body = re.sub(r'"sha256": "[0-9a-f]{64}"\n}\n$', '"sha256": "' + 64 * "0" + '"\n}\n', after)
+    manifest.write_text(body[:-68] + hashlib.sha256(body.encode()).hexdigest() + body[-4:], encoding="utf-8")
+
+
+def replayed(work, d):
+    """NCCL's logs are in the bundle, and a replay judges by them."""
+    logs = d["library"]["logs"]
+    need([(entry["arm"], entry["logs"], entry["dropped_bytes"]) for entry in logs] == [(a, "kept", 0) for a in ("unchanged", "A", "B", "C")], f"{logs}")
+    names = sorted(str(p.relative_to(work / "bundle")) for p in (work / "bundle/nccl").rglob("*.log"))
+    # two ranks, and what the command printed
+    need(names == [f"nccl/{a}/{n:04}.log" for a in ("A", "B", "C", "unchanged") for n in range(3)], f"{names}")
+    need("via NET/IB/0/GDRDMA" in (work / "bundle/nccl/unchanged/0000.log").read_text(encoding="utf-8"), "no line of a connection")
+    need(here(work, "bundle", "verify", "bundle").returncode == 0, "the bundle does not verify")
+    again = json.loads(here(work, "prove", "--replay", "bundle", "--json", "--no-bundle").stdout)
+    need(again["library"]["gate"] == d["library"]["gate"], "a replay judges gate 3 otherwise")
+    need(all(entry["logs"] == "judged again, the same" for entry in again["library"]["logs"]), f"{again['library']['logs']}")
+    # who changes the document alone is found out by the logs
+    change(work, "nccl.json", '"path": "host-staged"', '"path": "gdr"')
+    again = json.loads(here(work, "prove", "--replay", "bundle", "--json", "--no-bundle").stdout)
+    words = {entry["arm"]: entry["logs"] for entry in again["library"]["logs"]}
+    need(words == {"unchanged": "judged again, the same", "A": "judged again, they differ", "B": "judged again, they differ", "C": "judged again, the same"}, f"{words}")
+    need(again["library"]["gate"] == d["library"]["gate"], "the document counts more than the logs")
+    # a log that is listed and not there
+    (work / "bundle/nccl/A/0001.log").unlink()
+    need(here(work, "bundle", "verify", "bundle").returncode == 65, "a log is missing, and the bundle verifies")
 
 
 def part_absent(tree, work):

@@ -81,7 +81,16 @@ def right(document, status, hosts, what, bundle=None):
         own = {s["name"]: s["value"] for s in r["settings"] if s["from"] == "arm"}
         expect(own == {"unchanged": {}, "A": {"NCCL_NET_GDR_LEVEL": "LOC"}, "B": {"NCCL_DMABUF_ENABLE": "0"},
                        "C": {"NCCL_NET_GDR_READ": "0"}}[r["arm"]], f"{what}: {r['arm']} {own}")
+    # every rank's logs, and what rank 0 printed; the token is nowhere
+    for a in ARMS:
+        expect(len(list(pathlib.Path(bundle, "nccl", a).glob("*.log"))) >= len(hosts) + 1, f"{what}: logs of {a}")
+    held = b"".join(p.read_bytes() for p in pathlib.Path(bundle).rglob("*") if p.is_file())
+    expect(TOKEN.encode() not in held, f"{what}: the token is in the bundle")
     subprocess.run([PEERPATH, "bundle", "verify", bundle], check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([PEERPATH, "prove", "--replay", bundle, "--keep-going", "--json", "--no-bundle"], stdout=subprocess.PIPE, text=True, check=False)
+    again = json.loads(done.stdout)
+    expect(gate(again) == gate(document), f"{what}: a replay says {gate(again)}")
+    expect([e["logs"] for e in again["library"]["logs"]] == ["judged again, the same"] * 4, f"{what}: {again['library']['logs']}")
 
 
 def part_peer(all_nodes):
