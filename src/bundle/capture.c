@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/parse.h"
+#include "bundle/capture_scrub.h"
 #include "base/banned.h"
 
 enum { FACTS_MAX = 32 << 20 };
@@ -88,26 +90,53 @@ static int write_bundle(const struct pp_node *node, struct pp_record *record,
 	return r;
 }
 
-static int write_scrubbed(pp_ns seen, struct pp_record *record, const struct pp_capture_options *o,
-			  struct pp_captured *to, struct pp_error *err)
+/* Collects from a scrubbed record, which is taken, and writes. */
+static int write_collected(struct pp_record *record, pp_ns seen, const struct pp_capture_options *o,
+			   struct pp_captured *to, struct pp_error *err)
 {
-	struct pp_record *scrubbed = NULL;
 	struct pp_source *src = NULL;
 	struct pp_node *node = NULL;
-	int r = pp_scrub_record(record, &scrubbed, &to->scrubbed, err);
+	int r;
 
-	if (!r)
-		host_label(scrubbed, to->host, sizeof(to->host));
-	if (!r)
-		r = pp_source_replay_record(scrubbed, &src, err); /* takes it, also on failure */
+	host_label(record, to->host, sizeof(to->host));
+	r = pp_source_replay_record(record, &src, err); /* takes it, also on failure */
 	if (!r) {
 		pp_source_set_time(src, seen);
 		r = pp_node_collect(src, &node, err);
 	}
 	if (!r)
-		r = write_bundle(node, scrubbed, o, to, err);
+		r = write_bundle(node, record, o, to, err);
 	pp_node_free(node);
 	pp_source_free(src);
+	return r;
+}
+
+/* The capture of another node, which is one of the files. */
+static int write_nested(struct pp_record *record, pp_ns seen, const char *path,
+			struct pp_error *err)
+{
+	const struct pp_capture_options o = {.scrub = true, .force = true};
+	struct pp_captured to = {.host = "node"};
+
+	(void)snprintf(to.path, sizeof(to.path), "%s", path);
+	return write_collected(record, seen, &o, &to, err);
+}
+
+static int write_scrubbed(pp_ns seen, struct pp_record *record, const struct pp_capture_options *o,
+			  struct pp_captured *to, struct pp_error *err)
+{
+	struct pp_capture_scrubbed s;
+	struct pp_capture_options options = *o;
+	int r = pp_capture_scrub(record, o->files, o->n_files, write_nested, &s, err);
+
+	if (r)
+		return r;
+	options.files = s.file;
+	options.n_files = s.n_files;
+	options.lost += s.lost;
+	to->scrubbed = s.counts;
+	r = write_collected(pp_take(s.record), seen, &options, to, err);
+	pp_capture_scrubbed_done(&s);
 	return r;
 }
 
@@ -126,8 +155,6 @@ int pp_capture_write(const struct pp_node *node, struct pp_record *record,
 	char stamp[32];
 	int n, r;
 
-	if (options->scrub && options->n_files)
-		return pp_error_set(err, -EINVAL, "a result cannot be scrubbed");
 	if (!options->scrub)
 		host_label(record, done.host, sizeof(done.host));
 	if (options->path)

@@ -14,7 +14,7 @@ struct pp_capture_options {
 	const char *path; /* NULL: "peerpath-HOST-TIME.tar.zst" in the working directory */
 	bool scrub, force;
 	bool (*stopped)(void);		    /* as in struct pp_bundle_options */
-	const struct pp_bundle_file *files; /* beside facts.json: result.json; none with scrub */
+	const struct pp_bundle_file *files; /* beside facts.json: result.json...; scrubbed too */
 	size_t n_files;
 	size_t lost; /* files that should be there, too, and could not be had */
 };

@@ -219,42 +219,163 @@ static int run(struct pass *p, const struct pp_entry *e, size_t n)
 {
 	int r = 0;
 
-	p->text.replaced = p->dropped = 0;
 	for (size_t i = 0; !r && i < n; i++)
 		r = scrub_entry(p, &e[i]);
-	if (!r && p->text.map->failed)
+	return r || !p->text.map->failed ? r : -EFBIG;
+}
+
+/* ── several records and files together ── */
+
+struct pp_scrubber {
+	struct pass pass;
+};
+
+static int failed(int r, struct pp_error *err)
+{
+	return pp_error_set(err, r, "cannot scrub: %s",
+			    r == -EFBIG ? "more names or networks than can be replaced"
+					: pp_source_why(r));
+}
+
+int pp_scrubber_new(struct pp_scrubber **ret, struct pp_error *err)
+{
+	struct pp_scrubber *s = calloc(1, sizeof(*s));
+	int r = s ? pp_scrub_map_new(&s->pass.text.map) : -ENOMEM;
+
+	if (r) {
+		free(s);
+		return failed(r, err);
+	}
+	*ret = s;
+	return 0;
+}
+
+struct pp_scrubber *pp_scrubber_free(struct pp_scrubber *s)
+{
+	if (s)
+		pp_scrub_map_free(s->pass.text.map);
+	free(s);
+	return NULL;
+}
+
+int pp_scrubber_learn(struct pp_scrubber *s, struct pp_record *in, struct pp_error *err)
+{
+	const struct pp_entry *e;
+	size_t n;
+	int r;
+
+	e = pp_record_entries(in, &n);
+	s->pass.to = NULL;
+	r = run(&s->pass, e, n);
+	s->pass.text.replaced = s->pass.dropped = 0;
+	return r ? failed(r, err) : 0;
+}
+
+void pp_scrubber_spare(struct pp_scrubber *s, struct pp_record *in)
+{
+	const struct pp_entry *e;
+	size_t n;
+
+	e = pp_record_entries(in, &n);
+	spare_evidence(s->pass.text.map, e, n);
+}
+
+int pp_scrubber_record(struct pp_scrubber *s, struct pp_record *in, struct pp_record **ret,
+		       struct pp_error *err)
+{
+	struct pp_record *to = NULL;
+	const struct pp_entry *e;
+	size_t n;
+	int r = pp_record_new(RECORD_LIMIT, &to);
+
+	e = pp_record_entries(in, &n);
+	s->pass.to = to;
+	if (!r)
+		r = run(&s->pass, e, n);
+	s->pass.to = NULL;
+	if (r) {
+		pp_record_free(to);
+		return failed(r, err);
+	}
+	pp_record_set_cut(to, pp_record_cut(in));
+	*ret = to;
+	return 0;
+}
+
+/* Its content; -ENODATA where it cannot be scrubbed. */
+static int scrub_content(struct pass *p, const struct pp_bundle_file *f, struct pp_buf *out)
+{
+	const struct pp_entry e = {.kind = PP_ENTRY_FILE,
+				   .path = (char *)(uintptr_t)f->path,
+				   .content = (char *)(uintptr_t)f->data,
+				   .len = f->len};
+	int r;
+
+	if (!fnmatch("*.json", f->path, 0)) {
+		r = pp_scrub_json(&p->text, f->data, f->len, out);
+		pp_buf_char(out, '\n');
+		return r == -EBADMSG ? -ENODATA : r ? r : out->failed;
+	}
+	if (!is_text(&e))
+		return -ENODATA;
+	pp_scrub_value(&p->text, PP_SCRUB_AS_TEXT, f->data, f->len, out);
+	return out->failed;
+}
+
+int pp_scrubber_learn_file(struct pp_scrubber *s, const struct pp_bundle_file *f,
+			   struct pp_error *err)
+{
+	struct pp_buf PP_AUTO_BUF out = PP_BUF(FILE_MAX);
+	int r = scrub_content(&s->pass, f, &out);
+
+	s->pass.text.replaced = s->pass.dropped = 0;
+	if (!r && s->pass.text.map->failed)
 		r = -EFBIG;
-	return r;
+	return r && r != -ENODATA ? failed(r, err) : 0;
+}
+
+int pp_scrubber_file(struct pp_scrubber *s, const struct pp_bundle_file *f, struct pp_arena *arena,
+		     struct pp_bundle_file *ret, struct pp_error *err)
+{
+	struct pp_buf PP_AUTO_BUF out = PP_BUF(FILE_MAX), PP_AUTO_BUF path = PP_BUF(PP_PATH_MAX);
+	int r = scrub_content(&s->pass, f, &out);
+
+	if (r == -ENODATA)
+		s->pass.dropped++;
+	if (!r)
+		r = scrub_path(&s->pass, f->path, &path);
+	if (!r && s->pass.text.map->failed)
+		r = -EFBIG;
+	if (!r) {
+		*ret = (struct pp_bundle_file){
+			.path = pp_arena_strn(arena, pp_buf_text(&path), path.len),
+			.data = pp_arena_strn(arena, pp_buf_text(&out), out.len),
+			.len = out.len};
+		r = arena->failed ? -ENOMEM : 0;
+	}
+	return r && r != -ENODATA ? failed(r, err) : r;
+}
+
+struct pp_scrub_counts pp_scrubber_counts(const struct pp_scrubber *s)
+{
+	return (struct pp_scrub_counts){.replaced = s->pass.text.replaced,
+					.dropped = s->pass.dropped};
 }
 
 int pp_scrub_record(struct pp_record *in, struct pp_record **ret,
 		    struct pp_scrub_counts *ret_counts, struct pp_error *err)
 {
-	struct pass p = {0};
-	struct pp_record *to = NULL;
-	const struct pp_entry *e;
-	size_t n;
-	int r = pp_scrub_map_new(&p.text.map);
+	struct pp_scrubber *s = NULL;
+	int r = pp_scrubber_new(&s, err);
 
 	if (!r)
-		r = pp_record_new(RECORD_LIMIT, &to);
-	e = pp_record_entries(in, &n);
-	if (!r)
-		r = run(&p, e, n);
+		r = pp_scrubber_learn(s, in, err);
 	if (!r) {
-		spare_evidence(p.text.map, e, n);
-		p.to = to;
-		r = run(&p, e, n);
+		pp_scrubber_spare(s, in);
+		r = pp_scrubber_record(s, in, ret, err);
 	}
-	pp_scrub_map_free(p.text.map);
-	if (r) {
-		pp_record_free(to);
-		return pp_error_set(err, r, "cannot scrub: %s",
-				    r == -EFBIG ? "more names or networks than can be replaced"
-						: pp_source_why(r));
-	}
-	pp_record_set_cut(to, pp_record_cut(in));
-	*ret = to;
-	*ret_counts = (struct pp_scrub_counts){.replaced = p.text.replaced, .dropped = p.dropped};
-	return 0;
+	if (!r)
+		*ret_counts = pp_scrubber_counts(s);
+	pp_scrubber_free(s);
+	return r;
 }

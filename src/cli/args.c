@@ -209,8 +209,10 @@ static bool is_heeded(const struct pp_verb *verb, const struct pp_option *o)
 /* An option that would say nothing is refused: whoever gave it expects that it does. */
 static int check_ignored(const struct pp_args *a)
 {
-	static const char *const pairs[][2] = {
-		{"root", "replay"}, {"no-bundle", "output"}, {"no-bundle", "force"}};
+	static const char *const pairs[][2] = {{"root", "replay"},
+					       {"no-bundle", "output"},
+					       {"no-bundle", "force"},
+					       {"no-bundle", "scrub"}};
 	char what[64], option[64];
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(pairs); i++) {

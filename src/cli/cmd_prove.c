@@ -141,6 +141,7 @@ static struct pp_capture_options capture_options(const struct pp_args *args)
 {
 	return (struct pp_capture_options){.path = pp_args_get(args, "output"),
 					   .force = pp_args_has(args, "force"),
+					   .scrub = pp_args_has(args, "scrub"),
 					   .stopped = pp_interrupted};
 }
 
@@ -210,6 +211,8 @@ static int finish(struct prove *v)
 				    "bundle incomplete: %zu left out; in a replay they are unknown",
 				    captured.left_out);
 		pp_prove_nodes_emit(o, &v->memory);
+		if (pp_args_has(v->s.args, "scrub"))
+			pp_out_u64(o, "replaced", "values replaced", captured.scrubbed.replaced);
 	}
 	v->s.answered = true;
 	return code ? code : exit_of(v);

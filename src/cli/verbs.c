@@ -79,6 +79,8 @@ static const struct pp_option prove_options[] = {
 	{"keep-going", 0, NULL, "go on behind a failed gate (recorded)", NULL},
 	{"output", 'o', "PATH", "where the bundle goes: a directory, or NAME.tar.zst", NULL},
 	{"no-bundle", 0, NULL, "write no bundle", NULL},
+	{"scrub", 0, NULL,
+	 "the bundle for strangers: names, serial numbers, GUIDs, addresses replaced", NULL},
 	{"force", 0, NULL, "replace an existing bundle", NULL},
 	{"deadline", 0, "TIME", "ask no driver anything after this time (30, 30s, 2m)", NULL},
 	{"rules", 0, "DIR", "take rules from DIR alone", NULL},

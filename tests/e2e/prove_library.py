@@ -21,6 +21,7 @@ import machines
 FAKES = {"nccl": sys.argv[3], "cuda": sys.argv[4], "nvml": sys.argv[5]}
 PART = sys.argv[6]
 SHORT = ("--duration", "50ms", "--repeats", "1", "--size", "8,64K")
+HOST = "frobnitz7.dc.quux.example"
 FAULTS = []
 
 
@@ -34,8 +35,8 @@ def on_it(tree, work, *words, without=(), **more):
     """prove on the made machine: (exit status, standard output, standard error)."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("NCCL_", "SLURM_", "OMPI_", "PMI", "LD_", "PEERPATH_RANK"))}
     path = ":".join(FAKES[name] for name in FAKES if name not in without)
-    script = 'ip link set lo up; mount --rbind "$0" /sys && exec "$@"'
-    done = subprocess.run(["unshare", "-rmn", "sh", "-c", script, f"{tree}/raw/sys", machines.PROGRAM, "prove", *words],
+    script = f'hostname {HOST}; ip link set lo up; mount --rbind "$0" /sys && exec "$@"'
+    done = subprocess.run(["unshare", "-rmnu", "sh", "-c", script, f"{tree}/raw/sys", machines.PROGRAM, "prove", *words],
                           capture_output=True, text=True, check=False, timeout=240, stdin=subprocess.DEVNULL, cwd=work,
                           env={**kept, "LD_LIBRARY_PATH": path, "TMPDIR": str(work), **more})
     left = [p.name for p in pathlib.Path(work).glob("peerpath-*.??????")]
@@ -117,6 +118,34 @@ def replayed(work, d):
     need(here(work, "bundle", "verify", "bundle").returncode == 65, "a log is missing, and the bundle verifies")
 
 
+def part_scrubbed(tree, work):
+    """What names the machine is in no file of the bundle, captures within it included; and it is the same job."""
+    status, out, err = on_it(tree, work, "--simulate", "--busy-ok", "--json", "--scrub", *SHORT, "-o", "bundle", NCCL_NET="IB",
+                             PEERPATH_TOKEN="0123456789abcdef-swordfish", HF_TOKEN="hf_swordfish")
+    d = document("scrubbed", status, out, err)
+    need(HOST.split(".", maxsplit=1)[0] in out and d.get("replaced", 0) > 100, f"what is printed is not scrubbed: {d.get('replaced')}")
+    need(here(work, "bundle", "verify", "bundle").returncode == 0, "the bundle does not verify")
+    need(json.loads((work / "bundle/manifest.json").read_text(encoding="utf-8"))["scrubbed"] is True, "the manifest does not say so")
+    captures = sorted((work / "bundle/nodes").glob("*/capture.tar.zst"))
+    need(len(captures) == 2, f"captures of nodes: {captures}")
+    for i, path in enumerate(captures):
+        need(here(work, "bundle", "verify", str(path)).returncode == 0, f"{path} does not verify")
+        os.makedirs(work / f"opened{i}")
+        subprocess.run(["tar", "--zstd", "-xf", str(path), "-C", str(work / f"opened{i}")], check=True)
+    gpus = {p.name for p in (work / "bundle/raw/sys/bus/pci/devices").iterdir()}
+    need("0000:18:00.0" in gpus, "evidence is gone with the names")
+    for where in ("bundle", "opened0", "opened1"):
+        for path in (work / where).rglob("*"):
+            held = str(path).encode() + (path.read_bytes() if path.is_file() and not path.is_symlink() and not path.name.endswith(".zst") else b"")
+            for word in (b"frobnitz7", b"quux", b"swordfish"):
+                need(word not in held, f"{word} is in {path.relative_to(work)}")
+    again = json.loads(here(work, "prove", "--replay", "bundle", "--json", "--no-bundle").stdout)
+    need([e["logs"] for e in again["library"]["logs"]] == ["judged again, the same"] * 4, f"{again['library']['logs']}")
+    old, new = d["library"]["gate"], again["library"]["gate"]
+    need((old["verdict"], old["claim_gdr"], old["simulation"], [c["state"] for c in old["controls"]]) ==
+         (new["verdict"], new["claim_gdr"], new["simulation"], [c["state"] for c in new["controls"]]), f"another judgement: {new}")
+
+
 def part_absent(tree, work):
     """Without a GPU, a driver or an NCCL: unknown, in one line that says what to do, and exit 2."""
     status, out, err = on_it(tree, work, "--simulate", "--busy-ok", "--json", "--no-bundle", *SHORT, without=("cuda",))
@@ -143,10 +172,10 @@ def part_absent(tree, work):
 
 def main():
     machines.need_program()
-    if subprocess.run(["unshare", "-rmn", "true"], capture_output=True, check=False).returncode:
-        print("no user, network and mount namespaces here")
+    if subprocess.run(["unshare", "-rmnu", "true"], capture_output=True, check=False).returncode:
+        print("no user, network, host name and mount namespaces here")
         return 77
-    if PART == "simulated" and machines.SANITIZED:
+    if PART != "absent" and machines.SANITIZED:
         print("a sanitizer and an auditor do not share a process")
         return 77
     with machines.scratch() as work:
