@@ -17,7 +17,8 @@
 #include "base/words.h"
 #include "base/banned.h"
 
-enum { MAX_OPTIONS = 64 };
+/* What the program itself may add: pp_args_imply(). */
+enum { MAX_OPTIONS = 64, IMPLIED = 4 };
 
 struct given {
 	const struct pp_option *option;
@@ -28,6 +29,7 @@ struct pp_args {
 	const struct pp_verb *verb;
 	struct given *given;
 	size_t n_given;
+	size_t n_implied;
 	char *const *operands; /* borrowed from argv */
 	size_t n_operands;
 	char *const *raw; /* verb and all behind it; NULL-terminated */
@@ -240,7 +242,7 @@ static int check_ignored(const struct pp_args *a)
 /* Letters stand together in one word: each may be an option. */
 static size_t most_given(int argc, char *const *argv)
 {
-	size_t n = 1;
+	size_t n = 1 + IMPLIED;
 
 	for (int i = 1; i < argc; i++)
 		n += 1 + strlen(argv[i]);
@@ -283,6 +285,18 @@ struct pp_args *pp_args_free(struct pp_args *a)
 	free(a->given);
 	free(a);
 	return NULL;
+}
+
+void pp_args_imply(struct pp_args *a, const char *name, const char *value)
+{
+	const struct pp_option *o;
+
+	for (size_t i = 0; (o = option_at(a->verb, i)); i++)
+		if (!strcmp(o->name, name))
+			break;
+	assert(o && a->n_implied < IMPLIED);
+	a->n_implied++;
+	a->given[a->n_given++] = (struct given){o, value};
 }
 
 const char *pp_args_nth(const struct pp_args *a, const char *name, size_t i)

@@ -79,6 +79,7 @@ static void write_all(struct pp_check *c)
 		row = &c->proof.gates.row[PP_GATE_IDENTITY];
 	pp_out_heading(o, "Verdict");
 	pp_out_verdict(o, "verdict", "verdict", c->verdict);
+	pp_proof_stuck(o, &c->s);
 	pp_out_str(o, "claim", "claim", row->claim);
 	pp_out_str(o, "raise", row->raise ? "to raise" : NULL, row->raise);
 	pp_out_str(o, "next", row->next ? "next" : NULL, next_of(c, row));

@@ -12,9 +12,11 @@
 #include "cli/bench_options.h"
 #include "cli/gates_text.h"
 #include "cli/interrupt.h"
+#include "cli/nfd.h"
 #include "cli/prove_application.h"
 #include "cli/prove_library.h"
 #include "cli/prove_nodes.h"
+#include "cli/prove_options.h"
 #include "cli/prove_ranks.h"
 #include "cli/prove_replay.h"
 #include "node/brief.h"
@@ -97,6 +99,8 @@ static void emit(const struct prove *v, struct pp_out *o)
 		pp_out_str(o, "simulation", NULL, simulation_word(v));
 	pp_out_bool(o, "recording_complete", NULL, !pp_source_cut(s->src));
 	pp_out_verdict(o, "verdict", NULL, overall(v));
+	if (pp_out_is_json(o))
+		pp_proof_stuck(o, s);
 	pp_out_str(o, "software_fingerprint", NULL,
 		   pp_fact_str_or(s->node->self, PP_F_SOFTWARE_FINGERPRINT, NULL));
 	pp_out_str(o, "topology_class", NULL,
@@ -218,58 +222,20 @@ static int finish(struct prove *v)
 	return code ? code : exit_of(v);
 }
 
-/* Who names a peer and ends before gate 2 would take a verdict without it for one with it. */
-static int check_through(const struct prove *v, const struct pp_args *args)
-{
-	static const struct {
-		const char *option;
-		enum pp_gate gate;
-	} of[] = {{"peer", PP_GATE_MEMORY},
-		  {"simulate", PP_GATE_MEMORY},
-		  {"after-reboot", PP_GATE_MEMORY},
-		  {"nccl", PP_GATE_LIBRARY},
-		  {"canary", PP_GATE_APPLICATION}};
-
-	for (size_t i = 0; i < PP_ARRAY_LEN(of); i++)
-		if (v->through < of[i].gate && pp_args_has(args, of[i].option))
-			return pp_complain(args, PP_EXIT_USAGE,
-					   "--%s is for gate %d, which --through %s does not reach",
-					   of[i].option, of[i].gate, pp_gate_name(v->through));
-	return 0;
-}
-
-/* Options that go with gate 2 alone would say nothing without it. */
-static int check_memory_options(const struct prove *v, const struct pp_args *args)
-{
-	static const char *const with_others[] = {"token-file",	  "port",     "device",	 "gpu",
-						  "size",	  "duration", "repeats", "busy-ok",
-						  "after-reboot", "no-probes"};
-	static const char *const live[] = {"root", "replay"};
-
-	for (size_t i = 0; !v->moves && i < PP_ARRAY_LEN(with_others); i++)
-		if (pp_args_has(args, with_others[i]))
-			return pp_complain(args, PP_EXIT_USAGE,
-					   "--%s goes with --peer or --simulate", with_others[i]);
-	for (size_t i = 0; v->moves && i < PP_ARRAY_LEN(live); i++)
-		if (pp_args_has(args, live[i]))
-			return pp_complain(args, PP_EXIT_USAGE,
-					   "--%s shows files: memory is moved on a live node only",
-					   live[i]);
-	return 0;
-}
-
 static int read_options(const struct pp_args *args, struct prove *v)
 {
 	const char *gate = pp_args_get(args, "through");
 	struct pp_error err = {0};
 	bool shown = pp_args_has(args, "root") || pp_args_has(args, "replay");
+	bool quick = pp_args_has(args, "quick");
 
-	if (pp_launch_read(pp_bench_variable, &v->launch, &err))
+	if (!quick && pp_launch_read(pp_bench_variable, &v->launch, &err))
 		return pp_complain(args, PP_EXIT_USAGE, "%s", err.text);
-	v->keep = !pp_args_has(args, "no-bundle");
+	v->keep = quick ? pp_args_has(args, "output") : !pp_args_has(args, "no-bundle");
 	v->simulate = pp_args_has(args, "simulate");
+	/* A health check in a job's allocation is about this node alone. */
 	v->moves = v->simulate || pp_args_has(args, "peer") ||
-		   (!shown && v->launch.by && v->launch.size > 1);
+		   (!shown && !quick && v->launch.by && v->launch.size > 1);
 	v->given = gate != NULL;
 	v->through = pp_args_has(args, "canary") ? PP_GATE_APPLICATION
 		     : pp_args_has(args, "nccl") ? PP_GATE_LIBRARY
@@ -283,7 +249,7 @@ static int read_options(const struct pp_args *args, struct prove *v)
 				   gate);
 	/* Ranks of a job that does not go so far are nodes by themselves. */
 	v->moves = v->moves && v->through >= PP_GATE_MEMORY;
-	return gate && check_through(v, args) ? PP_EXIT_USAGE : check_memory_options(v, args);
+	return pp_prove_options_check(args, v->through, v->moves);
 }
 
 /* Any rank but the first is the other end of gate 2, and has nothing to print. */
@@ -424,6 +390,8 @@ static void show(struct prove *v)
 	emit(v, o);
 	pp_out_heading(o, "Verdict");
 	pp_out_verdict(o, NULL, "overall", overall(v));
+	if (!pp_out_is_json(o))
+		pp_proof_stuck(o, &v->s);
 	if (v->simulate)
 		pp_out_str(o, NULL, "simulation", simulation_word(v));
 	if (!pp_out_is_json(o))
@@ -450,6 +418,7 @@ int pp_cmd_prove(const struct pp_args *args)
 {
 	struct prove *v = calloc(1, sizeof(*v));
 	int code = v ? read_options(args, v) : pp_complain(args, PP_EXIT_INTERNAL, "no memory");
+	int labelled;
 
 	if (!v)
 		return code;
@@ -464,6 +433,8 @@ int pp_cmd_prove(const struct pp_args *args)
 		if (!code) {
 			show(v);
 			code = finish(v);
+			labelled = pp_nfd_write(args, &v->s, &v->p);
+			code = labelled ? labelled : code;
 		}
 		code = pp_session_close(&v->s, code);
 	}

@@ -8,6 +8,7 @@
 #include "base/near.h"
 #include "base/parse.h"
 #include "base/words.h"
+#include "cli/exit_style.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "base/banned.h"
@@ -49,9 +50,11 @@ int main(int argc, char **argv)
 	}
 	r = pp_args_parse(verb, argc, argv, &args);
 	if (r)
-		return r < 0 ? pp_help_finish() : r;
+		return r < 0		    ? pp_help_finish()
+		       : r == PP_EXIT_USAGE ? pp_exit_style_usage(argc, argv)
+					    : r;
 	pp_interrupt_catch();
-	r = verb->run(args);
+	r = pp_exit_style_run(verb, args);
 	pp_args_free(args);
 	return pp_interrupted() ? PP_EXIT_INTERRUPTED : r;
 }

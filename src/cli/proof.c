@@ -80,6 +80,23 @@ void pp_proof_rules(struct pp_out *o, const struct pp_proof *p)
 	pp_out_str(o, NULL, "rules", line);
 }
 
+void pp_proof_stuck(struct pp_out *o, const struct pp_session *s)
+{
+	const struct pp_helpers *all = pp_source_helpers(s->src);
+	struct pp_json *j = pp_out_json(o);
+
+	if (j)
+		pp_json_array(j, "stuck");
+	for (unsigned int i = 0; i < all->n_stuck; i++) {
+		if (j)
+			pp_json_str(j, NULL, all->stuck[i]);
+		else
+			pp_out_str(o, NULL, "stuck", all->stuck[i]);
+	}
+	if (j)
+		pp_json_end_array(j);
+}
+
 void pp_proof_done(struct pp_proof *p)
 {
 	pp_gates_done(&p->gates);

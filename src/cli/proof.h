@@ -28,6 +28,8 @@ int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *
  * they are not the program's own. The caller places it.
  */
 void pp_proof_rules(struct pp_out *o, const struct pp_proof *p);
+/* Driver calls that did not return: array "stuck" in JSON; in text one line each, if any. */
+void pp_proof_stuck(struct pp_out *o, const struct pp_session *s);
 void pp_proof_done(struct pp_proof *p);
 
 #endif

@@ -55,6 +55,8 @@ bool pp_args_has(const struct pp_args *a, const char *name);
 const char *pp_args_get(const struct pp_args *a, const char *name); /* last one given, or NULL */
 size_t pp_args_count(const struct pp_args *a, const char *name);
 const char *pp_args_nth(const struct pp_args *a, const char *name, size_t i);
+/* As if it had been given last; a few only. @value is borrowed. */
+void pp_args_imply(struct pp_args *a, const char *name, const char *value);
 size_t pp_args_operands(const struct pp_args *a);
 const char *pp_args_operand(const struct pp_args *a, size_t i); /* NULL beyond the last */
 const char *pp_args_verb(const struct pp_args *a);		/* its name */

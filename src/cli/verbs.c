@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/bench_options.h"
+#include "cli/exit_style.h"
 #include "cli/nccl_options.h"
 #include "base/banned.h"
 
@@ -56,7 +57,18 @@ static const struct pp_option topo_options[] = {
 
 static const char *const fail_on_words[] = {"degraded", "fail", NULL};
 
+/* Of verbs whose verdict others act on. */
+#define EXIT_STYLE                                                                             \
+	{"exit-style", 0, "STYLE", "one line, and the exit status as others expect it",        \
+	 pp_exit_style_words},                                                                 \
+		{"on-unknown", 0, "WORD", "slurm: what a verdict of unknown counts as (pass)", \
+		 pp_on_unknown_words},                                                         \
+	{                                                                                      \
+		"max-output", 0, "BYTES", "of that line (npd: 80)", NULL                       \
+	}
+
 static const struct pp_option prove_options[] = {
+	{"quick", 0, NULL, "gates 0 and 1 alone, within 5 s whatever hangs; no bundle", NULL},
 	{"peer", 0, "HOST", "the other node, where 'peerpath bench --listen' waits; repeatable",
 	 NULL},
 	{"simulate", 0, NULL, "on the software device; nothing is proven by it", NULL},
@@ -83,9 +95,12 @@ static const struct pp_option prove_options[] = {
 	 "the bundle for strangers: names, serial numbers, GUIDs, addresses replaced", NULL},
 	{"force", 0, NULL, "replace an existing bundle", NULL},
 	{"deadline", 0, "TIME", "ask no driver anything after this time (30, 30s, 2m)", NULL},
+	{"nfd", 0, "FILE", "write labels for Kubernetes' node feature discovery", NULL},
+	{"nfd-expires", 0, "TIME", "after which the labels of --nfd are void (1h)", NULL},
 	{"rules", 0, "DIR", "take rules from DIR alone", NULL},
 	{"policy", 0, "FILE", "fixes that the site forbids", NULL},
 	{"fail-on", 0, "VERDICT", "verdict from which on the exit status is 1", fail_on_words},
+	EXIT_STYLE,
 	{NULL},
 };
 
@@ -101,9 +116,11 @@ static const struct pp_option check_options[] = {
 	{"busy-ok", 0, NULL, "probe an hca or a GPU that others use too (recorded)", NULL},
 	{"details", 0, NULL, "cause, how to decide, fix, its reverse and source of each finding",
 	 NULL},
+	{"deadline", 0, "TIME", "ask no driver anything after this time (30, 30s, 2m)", NULL},
 	{"rules", 0, "DIR", "take rules from DIR alone", NULL},
 	{"policy", 0, "FILE", "fixes that the site forbids", NULL},
 	{"fail-on", 0, "VERDICT", "verdict from which on the exit status is 1", fail_on_words},
+	EXIT_STYLE,
 	{NULL},
 };
 

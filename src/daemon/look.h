@@ -26,6 +26,9 @@ enum pp_signal_kind {
 	PP_SIGNAL_KINDS
 };
 
+/* The value of a call (kind HUNG_CALL) that returns. */
+#define PP_HUNG_CALL_FINE "returns"
+
 struct pp_look {
 	enum pp_signal_kind kind;
 	/* Of whom: "node", "0000:17:00.0", "0000:17:00.0 port 1", "pid 4711", a file's name. */

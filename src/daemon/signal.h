@@ -27,8 +27,18 @@ struct pp_signal {
 	uint64_t count;
 };
 
+enum pp_signal_shape { PP_SHAPE_STATE, PP_SHAPE_COUNTER, PP_SHAPE_GAUGE, PP_SHAPE_EVENT };
+
 const char *pp_signal_key(enum pp_signal_kind kind);
 const char *pp_signal_what(enum pp_signal_kind kind);
+const char *pp_signal_unit(enum pp_signal_kind kind); /* "" for words */
+const char *pp_signal_next(enum pp_signal_kind kind); /* one command */
+enum pp_signal_shape pp_signal_shape(enum pp_signal_kind kind);
+/* The most it may reach without a threshold of the policy. */
+enum pp_signal_level pp_signal_usual(enum pp_signal_kind kind);
 const char *pp_level_name(enum pp_signal_level level); /* "info", "early", "alarm" */
+/* -EINVAL for another word. */
+int pp_signal_find(const char *key, enum pp_signal_kind *ret);
+int pp_level_find(const char *name, enum pp_signal_level *ret);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/ini.h"
 #include "base/near.h"
 #include "base/parse.h"
+#include "judge/policy_watch.h"
 #include "judge/textfile.h"
 #include "judge/transfer.h"
 #include "base/banned.h"
@@ -26,6 +27,7 @@ struct pp_policy {
 	size_t n;
 	struct pp_margins margins;
 	bool given[4]; /* margins: of spread, gpu_host, hop, from */
+	struct pp_policy_watches watch;
 };
 
 /* "0.05": digits, one point, nothing else; above 0, at most 1. */
@@ -92,16 +94,19 @@ static int on_forbidden(struct pp_policy *p, const char *key, const char *value,
 static int on_key(void *arg, const char *section, const char *key, const char *value,
 		  unsigned int line, struct pp_error *err)
 {
-	bool forbid = !strcmp(section, "forbid");
+	struct pp_policy *p = arg;
 
-	(void)line;
-	if (!forbid && strcmp(section, "transfer") != 0)
-		return pp_error_set(err, -EINVAL,
-				    "unknown section '%s'; there are [forbid] and [transfer]",
-				    section);
+	if (strcmp(section, "forbid") != 0 && strcmp(section, "transfer") != 0 &&
+	    strcmp(section, "monitor") != 0)
+		return pp_error_set(
+			err, -EINVAL,
+			"unknown section '%s'; there are [forbid], [transfer] and [monitor]",
+			section);
 	if (!key)
 		return 0;
-	return forbid ? on_forbidden(arg, key, value, err) : on_margin(arg, key, value, err);
+	if (*section == 'm')
+		return pp_policy_watch_take(&p->watch, &p->arena, key, value, line, err);
+	return *section == 'f' ? on_forbidden(p, key, value, err) : on_margin(p, key, value, err);
 }
 
 static struct pp_policy *empty(void)
@@ -178,6 +183,11 @@ const char *pp_policy_forbids(const struct pp_policy *p, const char *fix_id)
 		if (!strcmp(p->entry[i].fix_id, fix_id))
 			return p->entry[i].reason;
 	return NULL;
+}
+
+const struct pp_policy_watch *pp_policy_watch_at(const struct pp_policy *p, size_t i)
+{
+	return p && i < p->watch.n ? &p->watch.list[i] : NULL;
 }
 
 static bool known(const char *fix_id, const struct pp_rules *rules, struct pp_near *near)

@@ -12,14 +12,22 @@
  *   hop = 0.70
  *   from = 1MiB
  *
+ *   [monitor]
+ *   link-state = alarm
+ *   retransmits.above = 100
+ *   application-slo/tokens_per_second.below = 95%
+ *   application-slo/tokens_per_second.for = 5m
+ *
  * A forbidden fix does not change a verdict: the finding stays, its fix is shown as blocked.
  * Margins are printed with each verdict that they decide.
  */
 #ifndef PP_JUDGE_POLICY_H
 #define PP_JUDGE_POLICY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "judge/rule.h"
 
 struct pp_policy;
@@ -47,6 +55,26 @@ const char *pp_policy_word(const struct pp_policy *p, size_t i);
 
 /* Why the site forbids the fix; NULL when it does not. NULL policy and NULL id forbid nothing. */
 const char *pp_policy_forbids(const struct pp_policy *p, const char *fix_id);
+
+/*
+ * A line of section monitor, its value read; what signals there are the monitor knows
+ * (daemon/threshold.h), who also refuses a key that is none.
+ */
+enum pp_policy_watch_part { PP_WATCH_LEVEL, PP_WATCH_ABOVE, PP_WATCH_BELOW, PP_WATCH_FOR };
+
+struct pp_policy_watch {
+	const char *key;    /* "link-state" */
+	const char *object; /* behind '/': of this one only; NULL: of all */
+	enum pp_policy_watch_part part;
+	unsigned int level; /* 0 info, 1 early, 2 alarm */
+	double number;
+	bool percent; /* the number is of what is normal */
+	pp_ns time;
+	unsigned int line;
+};
+
+/* In the order of the file; NULL past the end, and for the empty policy. */
+const struct pp_policy_watch *pp_policy_watch_at(const struct pp_policy *p, size_t i);
 
 /* Each forbidden word must be the fix of a rule: a misspelt one would forbid nothing. -EINVAL. */
 int pp_policy_check(const struct pp_policy *p, const struct pp_rules *rules, struct pp_error *err);

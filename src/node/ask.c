@@ -68,6 +68,15 @@ void pp_ask_ahead(struct pp_source *s, const struct pp_question *q)
 		ahead->n++;
 }
 
+/*
+ * Of the time that is left a call gets half at most: one library that does not return leaves some
+ * for the next.
+ */
+static pp_ns share(pp_ns limit, pp_ns left)
+{
+	return left <= 0 ? left : limit < left / 2 ? limit : left / 2;
+}
+
 static json_t *ask_live(struct pp_source *s, const struct pp_question *q)
 {
 	struct pp_reply reply = {.outcome = PP_NOT_ASKED};
@@ -80,8 +89,7 @@ static json_t *ask_live(struct pp_source *s, const struct pp_question *q)
 
 	if (!end || start + MAX_DEADLINES * limit < end)
 		end = start + MAX_DEADLINES * limit;
-	if (end - start < limit)
-		limit = end - start;
+	limit = share(limit, end - start);
 	if (limit <= 0) {
 		(void)snprintf(reply.detail, sizeof(reply.detail),
 			       "not asked: the deadline of the run had passed");
@@ -156,6 +164,8 @@ int pp_ask(struct pp_source *s, const struct pp_question *q, struct pp_answer *r
 		(void)snprintf(ret->detail, sizeof(ret->detail), "%s",
 			       detail && *detail ? detail : "no reason recorded");
 	pp_sanitize(ret->detail, false);
+	if (ret->outcome == PP_TIMEOUT)
+		pp_helpers_stuck(pp_source_helpers(s), ret->detail);
 	(void)pp_answer_i64(doc, "took_ms", &took);
 	if (took >= 0 && took < 3600 * 1000)
 		ret->took = took * PP_MILLISECOND;

@@ -224,6 +224,12 @@ void pp_helpers_note(struct pp_helpers *all, const struct pp_helper *h)
 		all->leaving[all->n_leaving++] = h->pid;
 }
 
+void pp_helpers_stuck(struct pp_helpers *all, const char *detail)
+{
+	if (all->n_stuck < PP_HELPERS_STUCK)
+		(void)snprintf(all->stuck[all->n_stuck++], sizeof(all->stuck[0]), "%s", detail);
+}
+
 void pp_helpers_done(struct pp_helpers *all)
 {
 	const struct timespec pause = {.tv_nsec = PP_MILLISECOND};

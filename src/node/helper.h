@@ -41,13 +41,15 @@ struct pp_helper {
 	int out, doing;	  /* read ends */
 };
 
-enum { PP_HELPERS_LEAVING = 64 };
+enum { PP_HELPERS_LEAVING = 64, PP_HELPERS_STUCK = 4 };
 
 struct pp_helpers {
 	struct pp_helper list[8]; /* started ahead */
 	unsigned int n;
 	pid_t leaving[PP_HELPERS_LEAVING]; /* let go, and not reaped yet */
 	unsigned int n_leaving;
+	char stuck[PP_HELPERS_STUCK][256]; /* calls that did not return, in words; the first ones */
+	unsigned int n_stuck;
 };
 
 /* Forks. Negative errno when there can be no helper. */
@@ -65,6 +67,8 @@ void pp_helper_abandon(struct pp_helper *h);
 
 /* Takes note of one that was let go or abandoned; reaps whoever has left by now. */
 void pp_helpers_note(struct pp_helpers *all, const struct pp_helper *h);
+/* Remembers that a call did not return: @detail says which. */
+void pp_helpers_stuck(struct pp_helpers *all, const char *detail);
 /* Abandons those started ahead; a moment for all to leave. */
 void pp_helpers_done(struct pp_helpers *all);
 
