@@ -306,7 +306,7 @@ static int run_library(struct prove *v)
 	code = v->keep ? pp_prove_library_keep(v->s.args, l) : 0;
 	if (code)
 		return code;
-	return v->simulate ? pp_prove_library_simulate(v->s.args, l)
+	return v->simulate ? pp_prove_library_simulate(v->s.args, v->s.node, l)
 			   : pp_prove_ranks_run(v->s.args, &v->launch, l);
 }
 

@@ -32,10 +32,10 @@ struct words {
 	struct pp_arena arena;
 };
 
-/* Each arm ends by itself. What is simulated has one GPU, and memory that is copied. */
+/* Each arm ends by itself. What is simulated has this node's GPUs, and memory that is copied. */
 static const char *const always[] = {"nccl", "run", "--json", "--quiet", "--timeout=120s"};
-static const char *const simulated[] = {"--simulate", "--controls", "--ranks=2", "--one-gpu",
-					"--iters=5"};
+static const char *const simulated[] = {"--simulate", "--controls", "--iters=5"};
+static const char *const ranks[][2] = {{"--ranks=2", "--one-gpu"}, {"--gpus=2", "--apart"}};
 static const char *const real[] = {"--iters=10"};
 static const char *const simulated_sizes[] = {"--minbytes=8", "--maxbytes=16M", "--stepfactor=8"};
 static const char *const real_sizes[] = {"--minbytes=8", "--maxbytes=128M", "--stepfactor=8"};
@@ -70,6 +70,8 @@ static void make_words(const struct pp_library_job *job, char *self, struct word
 		add(w, always[i]);
 	for (size_t i = 0; job->simulate && i < PP_ARRAY_LEN(simulated); i++)
 		add(w, simulated[i]);
+	for (size_t i = 0; job->simulate && i < PP_ARRAY_LEN(ranks[0]); i++)
+		add(w, ranks[job->two_gpus][i]);
 	for (size_t i = 0; !job->simulate && i < PP_ARRAY_LEN(real); i++)
 		add(w, real[i]);
 	for (size_t i = 0; !job->sizes && i < PP_ARRAY_LEN(real_sizes); i++)

@@ -12,6 +12,7 @@
 
 struct pp_library_job {
 	bool simulate;	   /* on the software device: two ranks here, all arms in one document */
+	bool two_gpus;	   /* a rank for each: on one they take turns unless MPS runs */
 	const char *arm;   /* NULL: with its controls */
 	bool busy_ok;	   /* though others use the GPU or the hca */
 	const char *gpu;   /* BDF; NULL: nccl perf's choice */

@@ -151,10 +151,13 @@ int pp_prove_library_keep(const struct pp_args *args, struct pp_prove_library *l
 		       : 0;
 }
 
-int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_library *l)
+int pp_prove_library_simulate(const struct pp_args *args, const struct pp_node *n,
+			      struct pp_prove_library *l)
 {
 	const struct pp_library_job job = {
 		.simulate = true,
+		.two_gpus =
+			!pp_args_has(args, "gpu") && pp_fact_int_or(n->self, PP_F_N_GPUS, 0) > 1,
 		.busy_ok = pp_args_has(args, "busy-ok"),
 		.gpu = pp_args_get(args, "gpu"),
 		.sizes = pp_args_get(args, "size"),

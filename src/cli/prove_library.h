@@ -40,7 +40,8 @@ int pp_prove_library_take(struct pp_prove_library *l, char *text, size_t len, st
 /* Before one runs here: a place for its logs. 0 or an exit code. */
 int pp_prove_library_keep(const struct pp_args *args, struct pp_prove_library *l);
 /* Runs one on the software device, and judges it. 0 or an exit code. */
-int pp_prove_library_simulate(const struct pp_args *args, struct pp_prove_library *l);
+int pp_prove_library_simulate(const struct pp_args *args, const struct pp_node *n,
+			      struct pp_prove_library *l);
 /* After the job: its logs, for the bundle. @token: the run's. 0 or an exit code. */
 int pp_prove_library_logs(const struct pp_args *args, const char *token,
 			  struct pp_prove_library *l);

@@ -254,16 +254,18 @@ static void say_evidence(struct stand *s)
 {
 	const struct pp_nccl_ends *n = &s->whole->judgement.ends;
 	const struct pp_sum *sum = s->sum;
-	char sent[48] = "not known";
+	char sent[48] = "not known", kernel[48] = "not known";
 
+	if (sum->kernel.known || sum->kernel.gpu)
+		(void)snprintf(kernel, sizeof(kernel), "%" PRIu64, sum->kernel.gpu);
 	if (sum->bytes_known)
 		(void)snprintf(sent, sizeof(sent), "%.2f GB", sum->sent / 1e9);
 	(void)snprintf(s->g->evidence, sizeof(s->g->evidence),
-		       "%sGPU memory registered: kernel %" PRIu64 ", observer %" PRIu64
+		       "%sGPU memory registered: kernel %s, observer %" PRIu64
 		       "; hcas sent %s; GDRDMA on %" PRIu32 " of %" PRIu32
 		       " ends; controls A %s, B %s, C %s",
-		       s->g->simulated ? "simulated: " : "", sum->kernel.gpu, sum->library.gpu,
-		       sent, n->gdr, n->gdr + n->staged + n->socket + n->nvlink,
+		       s->g->simulated ? "simulated: " : "", kernel, sum->library.gpu, sent, n->gdr,
+		       n->gdr + n->staged + n->socket + n->nvlink,
 		       pp_control_state_name(s->g->control[PP_NCCL_ARM_A].state),
 		       pp_control_state_name(s->g->control[PP_NCCL_ARM_B].state),
 		       pp_control_state_name(s->g->control[PP_NCCL_ARM_C].state));

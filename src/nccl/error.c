@@ -40,7 +40,8 @@ static const struct {
 } REGISTRATIONS[] = {
 	{"Bad address", "no peer-memory client took the GPU address: nvidia-peermem is not loaded, "
 			"or not registered with ib_core"},
-	{"Cannot allocate memory", "out of locked memory (ulimit -l) or of BAR1"},
+	{"Cannot allocate memory", "no room: of GPU memory in BAR1 or in the IOMMU, of the host's "
+				   "under its limit (ulimit -l)"},
 	{"Operation not supported", "the NIC's kernel driver registers no DMA-BUF"},
 	{"Invalid argument", "the driver refused the range or its flags"},
 	{"524", "ENOTSUPP: the exporter refuses DMA between these two PCIe devices"},

@@ -11,8 +11,10 @@
 #include "trace/evidence.h"
 #include "base/banned.h"
 
-/* The first look; each next one twice as late, up to a bound. */
+/* The first look; each next one as soon until regions were seen, a while at least, for a short job
+ * has them for a moment only; then twice as late each time, up to a bound. */
 static const pp_ns FIRST = 200 * PP_MILLISECOND, RAREST = 15 * PP_SECOND;
+enum { LOOKS_SOON = 32 };
 static const pp_ns LOOK_LIMIT = 3 * PP_SECOND;
 /* Looks at the kernel that ask all processes' descriptors. */
 enum { LOOKS_MOST = 64 };
@@ -145,7 +147,8 @@ void pp_nccl_looker_look(struct pp_nccl_looker *l, pid_t guard, struct pp_nccl_r
 			look_at_regions(l, pid, n_pids, n);
 	}
 	l->looks++;
-	l->pause = 2 * l->pause < RAREST ? 2 * l->pause : RAREST;
+	if (l->most || l->looks > LOOKS_SOON)
+		l->pause = 2 * l->pause < RAREST ? 2 * l->pause : RAREST;
 	l->next = pp_clock_monotonic() + l->pause;
 }
 

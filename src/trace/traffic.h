@@ -20,7 +20,7 @@ struct pp_traffic_port {
 	char hca[64];
 	unsigned int port;
 	bool simulated;		 /* of the software device's made /sys */
-	uint64_t sent, received; /* bytes: port_xmit_data and port_rcv_data count 4 of them */
+	uint64_t sent, received; /* bytes; a simulated one's by memory too */
 };
 
 struct pp_traffic_gpu {

@@ -20,15 +20,16 @@ static const char CLASS[] = "/sys/class/infiniband";
 enum { OCTETS = 4 };
 
 static int counter(struct pp_source *s, const struct pp_traffic_port *p, const char *name,
-		   uint64_t *ret)
+		   uint64_t unit, uint64_t *ret)
 {
 	char path[PP_PATH_MAX], text[32];
 	int r;
 
-	(void)snprintf(path, sizeof(path), "%s/%s/ports/%u/counters/%s", CLASS, p->hca, p->port,
-		       name);
+	(void)snprintf(path, sizeof(path), "%s/%s/ports/%u/%s", CLASS, p->hca, p->port, name);
 	r = pp_source_text(s, path, text, sizeof(text));
-	return r ? r : pp_parse_u64(text, 0, UINT64_MAX, ret);
+	r = r ? r : pp_parse_u64(text, 0, UINT64_MAX / unit, ret);
+	*ret *= r ? 1 : unit;
+	return r;
 }
 
 /* The made /sys of the software device says so itself. */
@@ -41,11 +42,17 @@ static bool is_simulated(struct pp_source *s, const char *hca)
 	       !pp_source_text(s, path, text, sizeof(text)) && !strcmp(text, "1");
 }
 
+/* Between processes of one host the software device's bytes go by memory, which its port does not
+ * count: its queue pairs do. */
 static int read_port(struct pp_source *s, struct pp_traffic_port *p)
 {
-	int r = counter(s, p, "port_xmit_data", &p->sent);
+	int r;
 
-	return r ? r : counter(s, p, "port_rcv_data", &p->received);
+	if (p->simulated && !counter(s, p, "hw_counters/peerpath_sent_data_bytes", 1, &p->sent) &&
+	    !counter(s, p, "hw_counters/peerpath_received_data_bytes", 1, &p->received))
+		return 0;
+	r = counter(s, p, "counters/port_xmit_data", OCTETS, &p->sent);
+	return r ? r : counter(s, p, "counters/port_rcv_data", OCTETS, &p->received);
 }
 
 static void list_ports_of(struct pp_source *s, const char *hca, struct pp_traffic *t)
@@ -94,9 +101,7 @@ static void write_ports(struct pp_json *data, struct pp_source *s, const struct 
 		uint64_t sent, received;
 
 		if (read_port(s, &now) || __builtin_sub_overflow(now.sent, was->sent, &sent) ||
-		    __builtin_sub_overflow(now.received, was->received, &received) ||
-		    __builtin_mul_overflow(sent, OCTETS, &sent) ||
-		    __builtin_mul_overflow(received, OCTETS, &received))
+		    __builtin_sub_overflow(now.received, was->received, &received))
 			continue;
 		pp_json_object(data, NULL);
 		pp_json_str(data, "hca", now.hca);

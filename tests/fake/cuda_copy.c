@@ -56,6 +56,8 @@ struct op {
 	size_t len, left;
 	int64_t due; /* ns */
 	bool fails, kernel;
+	struct stream *awaits; /* no copy: what this stream had then */
+	uint64_t behind;
 };
 
 struct stream {
@@ -354,6 +356,8 @@ API int cuEventRecord(struct event *event, struct stream *stream)
 	return 0;
 }
 
+static bool carry_out(struct stream *s);
+
 /* Some of the lines of a copy, from its end. true: all of it is done. */
 static bool carry_on(const struct stream *s, struct op *op)
 {
@@ -369,12 +373,27 @@ static bool carry_on(const struct stream *s, struct op *op)
 	return !op->left;
 }
 
+/* What another stream had when this one was told to wait: never what came later, so it ends. */
+static bool awaited(const struct op *op)
+{
+	struct stream *other = op->awaits;
+
+	while (other->first && other->done < op->behind && other->first->due <= now())
+		if (!carry_out(other))
+			break;
+	return other->done >= op->behind || other->failed;
+}
+
 /* The first copy, or some of it. true: it is over. */
 static bool carry_out(struct stream *s)
 {
 	struct op *op = s->first;
 
-	if (op->fails)
+	if (op->awaits && !awaited(op))
+		return false;
+	if (op->awaits)
+		;
+	else if (op->fails)
 		s->failed = true;
 	else if (!getenv("PP_FAKE_CUDA_LINES") || !op->to_device)
 		(void)move(op, s->context->device, 0, op->len);
@@ -407,6 +426,33 @@ API int cuEventSynchronize(struct event *event)
 {
 	(void)event;
 	fake_wrong("cuEventSynchronize");
+	return 0;
+}
+
+static void append(struct stream *s, struct op *op)
+{
+	if (s->last)
+		s->last->next = op;
+	else
+		s->first = op;
+	s->last = op;
+	s->begun++;
+}
+
+API int cuStreamWaitEvent(struct stream *s, struct event *event, unsigned int flags)
+{
+	struct op *op = calloc(1, sizeof(*op));
+
+	if (flags || !event->stream || event->stream == s)
+		fake_wrong("cuStreamWaitEvent");
+	if (!op)
+		return OUT_OF_MEMORY;
+	fake_say("wait %d\n", getpid());
+	pthread_mutex_lock(&fake_lock);
+	op->awaits = event->stream;
+	op->behind = event->behind;
+	append(s, op);
+	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
 
@@ -448,12 +494,7 @@ static int begin(struct op op, struct stream *s)
 	if ((fake_mode("hang") && op.len > 1 << 20) || (fake_mode("hang-direct") && op.from))
 		op.due = INT64_MAX;
 	*copy = op;
-	if (s->last)
-		s->last->next = copy;
-	else
-		s->first = copy;
-	s->last = copy;
-	s->begun++;
+	append(s, copy);
 	pthread_mutex_unlock(&fake_lock);
 	return 0;
 }
@@ -461,6 +502,31 @@ static int begin(struct op op, struct stream *s)
 API int cuMemcpyHtoDAsync_v2(uint64_t to, void *from, size_t len, struct stream *s)
 {
 	return begin((struct op){.to_device = true, .device = to, .host = from, .len = len}, s);
+}
+
+/* CUDA_MEMCPY2D */
+struct rows {
+	struct {
+		size_t x, y;
+		int type;
+		void *host;
+		uint64_t device;
+		void *array;
+		size_t pitch;
+	} from, to;
+	size_t width, height;
+};
+
+API int cuMemcpy2DAsync_v2(const struct rows *r, struct stream *s)
+{
+	if (r->from.x || r->from.y || r->to.x || r->to.y || r->from.type != 1 || r->to.type != 2 ||
+	    !r->width || !r->height || r->from.pitch != r->width || r->to.pitch != r->width)
+		fake_wrong("rows that do not lie side by side");
+	return begin((struct op){.to_device = true,
+				 .device = r->to.device,
+				 .host = r->from.host,
+				 .len = r->width * r->height},
+		     s);
 }
 
 API int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t len, struct stream *s)

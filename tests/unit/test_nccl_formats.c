@@ -277,6 +277,11 @@ static const struct sample {
 	 PP_NCCL_FAILOVER, V(29, 0), ANY},
 	{WARN("NET/IB : mlx5_0:1 Got async fatal event: device fatal"), PP_NCCL_ASYNC, V(23, 0),
 	 ANY},
+	/* 2.28.3 on the software device, peerpath soft fault qp=fatal and port=down */
+	{WARN("NET/IB : soft0:1 async fatal event on QP (0x7f7790a13970): local work queue "
+	      "catastrophic error"),
+	 PP_NCCL_ASYNC, V(23, 0), ANY},
+	{WARN("NET/IB : soft0:1 Got async error event: port error"), PP_NCCL_ASYNC, V(23, 0), ANY},
 	{WARN("NET/IB: communicator encountered a fatal error (detected in ncclIbTest)"),
 	 PP_NCCL_ASYNC, V(23, 0), ANY},
 	{WARN("NET/IB : Got async event : port error"), PP_NCCL_ASYNC, 0, V(22, 99)},

@@ -13,7 +13,7 @@
 #include "soft/copy/cuda_driver.h"
 #include "base/banned.h"
 
-enum { DEFAULT_PKEY = 0xffff, DISABLED = 3, LINK_UP = 5, DIRECT_GBPS = 400 };
+enum { DEFAULT_PKEY = 0xffff, DISABLED = 3, LINK_UP = 5, GPU_GBPS = 400 };
 
 /* InfiniBand has no other way to say a speed than a width and a lane's: the kernel's choices for
  * Ethernet speeds. */
@@ -47,12 +47,12 @@ static void fill_speed(uint32_t gbps, struct ibv_port_attr *a)
 }
 
 /* NCCL makes its channels by it: at 100 Gb/s two, at 400 four, so that one copies while another has
- * its message acknowledged. */
+ * its message acknowledged. Processors that copy gain nothing by it. */
 static uint32_t rate_of(const struct soft_device *d)
 {
-	bool direct = !d->config.wire_only && !d->config.gpu_staged && soft_cuda_peers();
+	bool gpus_copy = !d->config.wire_only && soft_cuda_peers();
 
-	return direct && !d->config.rate_given ? DIRECT_GBPS : d->config.rate_gbps;
+	return gpus_copy && !d->config.rate_given ? GPU_GBPS : d->config.rate_gbps;
 }
 
 static enum ibv_mtu mtu_number(uint32_t bytes)

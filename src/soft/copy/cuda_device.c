@@ -48,6 +48,7 @@ int soft_cuda_device_new(int ordinal, soft_cuda_deliver *deliver, void *arg,
 {
 	const struct soft_cuda_driver *cuda = soft_cuda_driver();
 	struct soft_cuda_device *d;
+	pthread_mutexattr_t attr;
 
 	if (!cuda)
 		return -ENODEV;
@@ -67,7 +68,11 @@ int soft_cuda_device_new(int ordinal, soft_cuda_deliver *deliver, void *arg,
 		return -ENODEV;
 	}
 	look_up(d);
-	pthread_mutex_init(&d->lock, NULL);
+	pthread_mutexattr_init(&attr);
+	/* Held for a moment, and the engine waits for it. */
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&d->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
 	pthread_cond_init(&d->more, NULL);
 	pthread_cond_init(&d->delivered, NULL);
 	*ret = d;
@@ -80,7 +85,9 @@ static int furnish(struct soft_cuda_device *d)
 	int r = 0;
 
 	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS && !r; way++) {
-		r = d->cuda->stream_create(&d->streams[way], SOFT_CUDA_STREAM_NON_BLOCKING);
+		for (unsigned int i = 0; i < SOFT_CUDA_STREAMS && !r; i++)
+			r = d->cuda->stream_create(&d->streams[way][i],
+						   SOFT_CUDA_STREAM_NON_BLOCKING);
 		for (unsigned int i = 0; i < SOFT_CUDA_UNDER_WAY && !r; i++)
 			r = d->cuda->event_create(&d->events[way][i],
 						  SOFT_CUDA_EVENT_DISABLE_TIMING);
@@ -152,7 +159,7 @@ static bool end_thread(struct soft_cuda_device *d)
 	struct timespec until;
 
 	pthread_mutex_lock(&d->lock);
-	d->stop = true;
+	atomic_store(&d->stop, true);
 	pthread_cond_signal(&d->more);
 	pthread_mutex_unlock(&d->lock);
 	clock_gettime(CLOCK_REALTIME, &until);

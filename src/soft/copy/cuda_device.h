@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct soft_cuda_device: a GPU whose memory is copied from and to: a context of our own there, a
- * stream for either direction, and a thread that alone talks to CUDA while there is traffic.
+ * struct soft_cuda_device: a GPU whose memory is copied from and to: a context of our own there,
+ * streams for either direction, and a thread that alone talks to CUDA while there is traffic.
  *
  * The context is never the application's: whoever waits for the GPU inside a call of CUDA holds
  * his context's lock, and the GPU may be waiting for one of our copies. The thread is the only one

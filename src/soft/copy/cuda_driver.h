@@ -27,12 +27,26 @@ enum {
 	SOFT_CUDA_HOSTREGISTER_PORTABLE = 1,
 	SOFT_CUDA_HOSTREGISTER_READ_ONLY = 8,
 	SOFT_CUDA_CAPTURE_RELAXED = 2,
+	SOFT_CUDA_MEMORYTYPE_HOST = 1,
 	SOFT_CUDA_MEMORYTYPE_DEVICE = 2,
 	SOFT_CUDA_POINTER_MEMORY_TYPE = 2,
 	SOFT_CUDA_POINTER_BUFFER_ID = 7,
 	SOFT_CUDA_POINTER_IS_MANAGED = 8,
 	SOFT_CUDA_POINTER_DEVICE_ORDINAL = 9,
 	SOFT_CUDA_DEVICE_MPS_ENABLED = 133,
+};
+
+struct soft_cuda_place { /* half of a CUDA_MEMCPY2D */
+	size_t x, y;
+	int type;
+	const void *host;
+	uint64_t device;
+	void *array;
+	size_t pitch;
+};
+struct soft_cuda_rows { /* CUDA_MEMCPY2D */
+	struct soft_cuda_place from, to;
+	size_t width, height;
 };
 
 /* Member, name of the symbol, arguments. All return a CUresult, 0 on success. */
@@ -53,6 +67,10 @@ enum {
 	X(event_query, "cuEventQuery", (soft_cuda_event event))                                    \
 	X(to_device, "cuMemcpyHtoDAsync_v2",                                                       \
 	  (uint64_t device, const void *host, size_t len, soft_cuda_stream stream))                \
+	X(rows_to_device, "cuMemcpy2DAsync_v2",                                                    \
+	  (const struct soft_cuda_rows *rows, soft_cuda_stream stream))                            \
+	X(stream_wait, "cuStreamWaitEvent",                                                        \
+	  (soft_cuda_stream stream, soft_cuda_event event, unsigned int flags))                    \
 	X(to_host, "cuMemcpyDtoHAsync_v2",                                                         \
 	  (void *host, uint64_t device, size_t len, soft_cuda_stream stream))                      \
 	X(module_load, "cuModuleLoadData", (struct soft_cuda_module * *module, const void *image)) \

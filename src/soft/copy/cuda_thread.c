@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread of a GPU. One stream a direction, in order: the first copy under way is the first
- * that is done, so that one event is looked at.
+ * The thread of a GPU. Copies of a direction are done in the order in which they were begun, so
+ * that one event is looked at: from and to staging in one stream, which suits the bus; from a
+ * peer's memory in a stream for each of a few queue pairs, since such a copy is short beside what
+ * surrounds it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -17,6 +19,8 @@ static const pp_ns LOOKS_ON = 50000;	       /* after the last copy, for the next
 static const pp_ns IMPATIENT = PP_MILLISECOND; /* a copy that takes so long may take longer */
 static const pp_ns NAP = 20000;
 static const pp_ns LAST_WORDS = PP_SECOND;
+enum { FEW = 32 << 10 }; /* bytes that the driver does not leave to a copy engine */
+static const uint32_t SCATTER = 2654435769; /* numbers of queue pairs come in steps */
 
 /* A call of CUDA, and its name for as long as it lasts. */
 #define CALL_BY(d, name, call) (enter(d, name), leave(d, call))
@@ -82,6 +86,7 @@ void soft_cuda_start(struct soft_copier *copier, struct soft_copy *copy)
 	d->copies += copy->what == SOFT_COPY;
 	d->bytes += copy->what == SOFT_COPY ? copy->len : 0;
 	push(&d->waiting[copy->to_device], copy);
+	atomic_fetch_add_explicit(&d->asked, 1, memory_order_release);
 	if (d->sleeps)
 		pthread_cond_signal(&d->more);
 	d->sleeps = false;
@@ -146,14 +151,38 @@ static int oblige(struct soft_cuda_device *d, struct soft_copy *copy)
 	}
 }
 
+/* The stream of a copy, behind what its queue pair has in another one. */
+static int choose(struct soft_cuda_device *d, struct soft_copy *copy, soft_cuda_stream *ret)
+{
+	const struct soft_copy *other = NULL;
+
+	copy->stream = copy->from && copy->to_device
+			       ? 1 + (copy->chain * SCATTER >> 16) % (SOFT_CUDA_STREAMS - 1)
+			       : 0;
+	*ret = d->streams[copy->to_device][copy->stream];
+	d->in[copy->to_device][copy->stream]++;
+	/* A queue pair has two streams: this one is the only one in use, as a rule. Only this
+	 * thread changes what is under way; @copy is its last. */
+	if (d->in[copy->to_device][copy->stream] == d->num[copy->to_device])
+		return 0;
+	for (const struct soft_copy *c = d->under_way[copy->to_device].first; c != copy;
+	     c = c->next)
+		if (c->what == SOFT_COPY && c->chain == copy->chain && c->stream != copy->stream)
+			other = c;
+	return other ? CALL(d, "cuStreamWaitEvent", stream_wait(*ret, other->event, 0)) : 0;
+}
+
 static int begin(struct soft_cuda_device *d, struct soft_copy *copy, soft_cuda_event event)
 {
-	soft_cuda_stream stream = d->streams[copy->to_device];
 	uint64_t there = copy->from ? copy->from : (uintptr_t)copy->host;
+	soft_cuda_stream stream;
 	int r;
 
 	if (copy->what != SOFT_COPY)
 		return oblige(d, copy);
+	r = choose(d, copy, &stream);
+	if (r)
+		return r;
 	if (copy->by_kernel && d->kernel)
 		r = CALL_BY(d, "cuLaunchKernel",
 			    soft_cuda_kernel_copy(d, copy->to_device ? copy->at : there,
@@ -162,6 +191,9 @@ static int begin(struct soft_cuda_device *d, struct soft_copy *copy, soft_cuda_e
 	else if (copy->from)
 		r = CALL_BY(d, "cuMemcpyDtoDAsync",
 			    soft_cuda_peers()->copy(copy->at, copy->from, copy->len, stream));
+	else if (copy->to_device && copy->len < FEW && !d->mps)
+		r = CALL_BY(d, "cuMemcpy2DAsync",
+			    soft_cuda_few_to_device(d, copy->at, copy->host, copy->len, stream));
 	else if (copy->to_device)
 		r = CALL(d, "cuMemcpyHtoDAsync",
 			 to_device(copy->at, copy->host, copy->len, stream));
@@ -174,10 +206,13 @@ static int begin(struct soft_cuda_device *d, struct soft_copy *copy, soft_cuda_e
 
 static bool begin_all(struct soft_cuda_device *d)
 {
+	uint32_t asked = atomic_load_explicit(&d->asked, memory_order_acquire);
 	struct soft_copy *copy;
 	soft_cuda_event event;
 	bool any = false;
 
+	if (asked == d->seen)
+		return false;
 	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
 		while ((copy = take(d, way, &event)) != NULL) {
 			int r = begin(d, copy, event);
@@ -188,6 +223,9 @@ static bool begin_all(struct soft_cuda_device *d)
 			any = true;
 		}
 	}
+	/* Of one direction more may wait than CUDA is given at a time. */
+	if (d->num[0] < SOFT_CUDA_UNDER_WAY && d->num[1] < SOFT_CUDA_UNDER_WAY)
+		d->seen = asked;
 	return any;
 }
 
@@ -209,6 +247,8 @@ static struct soft_copy *reap(struct soft_cuda_device *d)
 				break;
 			if (r)
 				copy->rc = soft_cuda_errno(r);
+			if (copy->what == SOFT_COPY)
+				d->in[way][copy->stream]--;
 			pthread_mutex_lock(&d->lock);
 			(void)pop(&d->under_way[way]);
 			d->num[way]--;
@@ -247,19 +287,17 @@ static bool idle_locked(const struct soft_cuda_device *d)
 static bool rest(struct soft_cuda_device *d, pp_ns active)
 {
 	pp_ns now = pp_clock_monotonic();
-	bool go_on, idle;
+	bool idle = !d->num[0] && !d->num[1] && atomic_load(&d->asked) == d->seen;
 
-	pthread_mutex_lock(&d->lock);
-	idle = idle_locked(d);
 	if (idle && !(d->spins && now - active < LOOKS_ON)) {
-		while (!d->stop && idle_locked(d)) {
+		pthread_mutex_lock(&d->lock);
+		while (!atomic_load(&d->stop) && idle_locked(d)) {
 			d->sleeps = true;
 			pthread_cond_wait(&d->more, &d->lock);
 		}
 		d->sleeps = false;
+		pthread_mutex_unlock(&d->lock);
 	}
-	go_on = !d->stop;
-	pthread_mutex_unlock(&d->lock);
 	if (!idle && now - active > IMPATIENT) {
 		const struct timespec nap = {.tv_nsec = NAP};
 
@@ -267,7 +305,7 @@ static bool rest(struct soft_cuda_device *d, pp_ns active)
 	} else if (!d->spins) {
 		(void)sched_yield();
 	}
-	return go_on;
+	return !atomic_load(&d->stop);
 }
 
 /* What CUDA has not been given is in vain; until nobody asks for more in return. */

@@ -7,8 +7,8 @@
  *   struct soft_copier   a device that copies (CUDA: cuda_device.h; tests have one of their own)
  *   struct soft_mover    what those of a process share: staging for either direction
  *
- * Copies of one direction of one device are carried out in the order in which they were begun. All
- * of this is under the engine's lock.
+ * Copies of one chain to one device are carried out in the order in which they were begun, and all
+ * of one direction are done in it. All of this is under the engine's lock.
  */
 #ifndef SOFT_COPY_MOVER_H
 #define SOFT_COPY_MOVER_H
@@ -56,9 +56,11 @@ struct soft_copy {
 	/* Never called by who begins it. The copy may be freed. */
 	void (*done)(struct soft_copy *copy);
 	bool by_kernel; /* one of its places is memory that another context owns */
+	uint32_t chain; /* 0, or its queue pair's */
 	/* The copier's. */
 	struct soft_copy *next;
 	void *event;
+	unsigned int stream;
 	pp_ns begun;
 };
 

@@ -41,6 +41,8 @@ static const struct row rows[] = {
 	HW("out_of_buffer", QUEUE_PAIRS, soft_counters, out_of_buffer),
 	HW("out_of_sequence", QUEUE_PAIRS, soft_counters, out_of_sequence),
 	HW("packet_seq_err", QUEUE_PAIRS, soft_counters, packet_seq_err),
+	HW("peerpath_received_data_bytes", QUEUE_PAIRS, soft_counters, received_data_bytes),
+	HW("peerpath_sent_data_bytes", QUEUE_PAIRS, soft_counters, sent_data_bytes),
 	HW("req_cqe_error", QUEUE_PAIRS, soft_counters, req_cqe_error),
 	HW("req_remote_access_errors", QUEUE_PAIRS, soft_counters, req_remote_access_errors),
 	HW("resp_remote_access_errors", QUEUE_PAIRS, soft_counters, resp_remote_access_errors),

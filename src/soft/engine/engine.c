@@ -202,6 +202,27 @@ void soft_engine_put(struct soft_engine *e)
 	pthread_mutex_unlock(&making);
 }
 
+/*
+ * A process that ends without closing its devices leaves its last counts on their boards, too. A
+ * lock that is held then may be held for good.
+ */
+__attribute__((destructor)) static void last_words(void)
+{
+	struct soft_engine *e = NULL;
+
+	if (pthread_mutex_trylock(&making))
+		return;
+	if (current && !current->inherited && !pthread_mutex_trylock(&current->lock))
+		e = current;
+	for (struct soft_wire *w = e ? e->wires : NULL; w; w = w->next)
+		if (w->board)
+			(void)soft_board_write(w->board, w, pp_clock_monotonic(),
+					       /* at_once= */ true);
+	if (e)
+		pthread_mutex_unlock(&e->lock);
+	pthread_mutex_unlock(&making);
+}
+
 void soft_engine_on_request(struct soft_engine *e, soft_engine_request *answer)
 {
 	atomic_store(&e->request, answer);

@@ -14,6 +14,7 @@
 #include "base/banned.h"
 
 enum { HUGE_PAGE = 2 << 20 };
+static const pp_ns PATIENCE = 50000;
 
 void soft_gpus_init(struct soft_gpus *gpus)
 {
@@ -39,13 +40,27 @@ void soft_gpus_done(struct soft_engine *e)
 	pthread_mutex_destroy(&e->gpus.making);
 }
 
+/* A caller that polls has the lock most of the time, and for a moment each time: who sleeps for it
+ * comes too late again and again. */
+static void lock_soon(struct soft_engine *e)
+{
+	pp_ns until = e->processors ? pp_clock_monotonic() + PATIENCE : 0;
+
+	while (pthread_mutex_trylock(&e->lock)) {
+		if (pp_clock_monotonic() >= until) {
+			soft_engine_lock(e);
+			return;
+		}
+	}
+}
+
 /* Copies that are over, from a GPU's thread: what waited for them goes on in it. */
 static void deliver(void *arg, struct soft_copy *list)
 {
 	struct soft_engine *e = arg;
 	pp_ns before;
 
-	soft_engine_lock(e);
+	lock_soon(e);
 	before = e->next_deadline;
 	for (struct soft_copy *copy = list, *next; copy; copy = next) {
 		next = copy->next;

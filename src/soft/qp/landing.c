@@ -290,6 +290,7 @@ void soft_landing_cut(struct soft_landing *l)
 		e->copy.host = (void *)(uintptr_t)e->at;
 	}
 	e->copy.len = e->len;
+	e->copy.chain = l->qp->num;
 	e->copy.to_device = true;
 	e->copy.done = soft_effect_copied;
 	soft_copy_start(e->mover, &e->copy, region, e->va);
