@@ -126,8 +126,8 @@ int pp_nccl_running_environment(struct pp_nccl_running *c, const char *dir, stru
 	(void)snprintf(folder, sizeof(folder), "%s/%s", dir, PP_NCCL_LOG_OBSERVED);
 	if (mkdir(folder, 0700) && errno != EEXIST)
 		return pp_complain(c->args, PP_EXIT_INTERNAL, "%s: %s", folder, strerror(errno));
-	pp_nccl_run_settings_read(r, c->session.src, environ);
-	bad = pp_nccl_environment_copy(e, arena, environ);
+	bad = pp_nccl_run_settings_read(r, c->session.src, environ);
+	bad = bad ? bad : pp_nccl_environment_copy(e, arena, environ);
 	bad = bad ? bad : add_logging(&m);
 	bad = bad ? bad : add_observer(&m);
 	bad = bad ? bad : add_arm(&m);

@@ -184,7 +184,8 @@ static bool take_apart(char *name, const char **ret_host, const char **ret_pid)
 
 static int copy(const char *from, const char *to, bool append)
 {
-	int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out, r = 0;
+	int PP_AUTO_CLOSE in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int out, r = 0;
 	char *PP_AUTO_FREE piece = malloc(PIECE);
 	ssize_t n = 0;
 
@@ -200,7 +201,6 @@ static int copy(const char *from, const char *to, bool append)
 		}
 	if (!r && n < 0)
 		r = -errno;
-	(void)close(in);
 	if (out >= 0)
 		(void)close(out);
 	return r;
@@ -305,6 +305,9 @@ void pp_nccl_logs_observed(const char *dir, struct pp_nccl_run_node *n)
 	for (unsigned int i = 0; i < PP_OBSERVED_WAYS; i++)
 		n->library.made[i] = n->observed.way[i].made;
 	n->library.gpu_unknown = n->observed.unknown.made;
+	if (r == -ENOMEM)
+		(void)snprintf(n->library.why, sizeof(n->library.why),
+			       "no memory to read what the observer saw");
 	if (!n->was_observed && !*n->library.why)
 		(void)snprintf(n->library.why, sizeof(n->library.why),
 			       "no process of the command registered memory under the observer");

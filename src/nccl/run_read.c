@@ -312,6 +312,9 @@ int pp_nccl_runs_read(const char *text, size_t len, struct pp_nccl_runs *ret, st
 	json_t *document = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
 	int r;
 
+	/* a parser that ran out of memory has no line to name */
+	if (!document && (!where.text[0] || json_error_code(&where) == json_error_out_of_memory))
+		return pp_error_set(err, -ENOMEM, "out of memory");
 	if (!document)
 		return pp_error_set(err, -EBADMSG, "no JSON: line %d: %s", where.line, where.text);
 	r = check_schema(document, err);

@@ -57,13 +57,17 @@ static int add_of_file(void *arg, const char *name, const char *value)
 	return 0;
 }
 
-static void read_file(struct pp_nccl_run *r, struct pp_source *s, const char *path)
+/* A file that is not there has no settings. */
+static int read_file(struct pp_nccl_run *r, struct pp_source *s, const char *path)
 {
 	char *PP_AUTO_FREE text = malloc(CONF_MOST);
 	size_t len = 0;
 
-	if (text && !pp_source_read(s, path, text, CONF_MOST, &len))
+	if (!text)
+		return -ENOMEM;
+	if (!pp_source_read(s, path, text, CONF_MOST, &len))
 		(void)pp_nccl_conf_parse(text, len, add_of_file, r);
+	return 0;
 }
 
 static int run_home(struct pp_json *data, const void *arg, struct pp_error *err)
@@ -79,25 +83,28 @@ static int run_home(struct pp_json *data, const void *arg, struct pp_error *err)
 	return 0;
 }
 
-static void read_home(struct pp_nccl_run *r, struct pp_source *s)
+static int read_home(struct pp_nccl_run *r, struct pp_source *s)
 {
 	const struct pp_question q = {
 		.name = "home-directory", .run = run_home, .deadline = HOME_DEADLINE};
 	struct pp_answer a;
 	char path[PP_PATH_MAX];
 	const char *home;
+	int bad = 0;
 
 	if (pp_ask(s, &q, &a))
-		return;
+		return -ENOMEM;
 	home = a.answered ? pp_answer_str(a.data, "home") : NULL;
 	if (home && *home == '/' && !pp_path_join(home, ".nccl.conf", path))
-		read_file(r, s, path);
+		bad = read_file(r, s, path);
 	pp_answer_done(&a);
+	return bad;
 }
 
-void pp_nccl_run_settings_read(struct pp_nccl_run *r, struct pp_source *s, char *const *environment)
+int pp_nccl_run_settings_read(struct pp_nccl_run *r, struct pp_source *s, char *const *environment)
 {
 	const char *file = NULL;
+	int bad;
 
 	for (size_t i = 0; environment[i]; i++) {
 		const char *entry = environment[i], *value = strchr(entry, '=');
@@ -111,11 +118,8 @@ void pp_nccl_run_settings_read(struct pp_nccl_run *r, struct pp_source *s, char 
 		if (!strcmp(name, "NCCL_CONF_FILE"))
 			file = value + 1;
 	}
-	if (file && *file)
-		read_file(r, s, file);
-	else
-		read_home(r, s);
-	read_file(r, s, "/etc/nccl.conf");
+	bad = file && *file ? read_file(r, s, file) : read_home(r, s);
+	return bad ? bad : read_file(r, s, "/etc/nccl.conf");
 }
 
 int pp_nccl_environment_copy(struct pp_nccl_environment *e, struct pp_arena *arena,

@@ -117,7 +117,7 @@ static void test_settings(void **state)
 	put(record, "/c.conf", "NCCL_IB_HCA=no\nNCCL_DEBUG=WARN\n#NCCL_X=1\nOTHER=1\n");
 	put(record, "/etc/nccl.conf", "NCCL_DEBUG=INFO\nNCCL_NET_GDR_LEVEL=LOC\n");
 	assert_int_equal(pp_source_replay_record(record, &s, &err), 0);
-	pp_nccl_run_settings_read(r, s, environment);
+	assert_int_equal(pp_nccl_run_settings_read(r, s, environment), 0);
 	assert_string_equal(pp_nccl_run_setting_value(r, "NCCL_IB_HCA"), "=mlx5_0");
 	assert_string_equal(pp_nccl_run_setting_value(r, "NCCL_DEBUG"), "WARN");
 	assert_string_equal(pp_nccl_run_setting_value(r, "NCCL_NET_GDR_LEVEL"), "LOC");
