@@ -84,7 +84,7 @@ static void name_rail(const struct pp_nccl_running *c, struct pp_nccl_run_node *
 static int watch(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r,
 		 const struct pp_nccl_environment *e)
 {
-	char copy[PATH_MAX], why[128];
+	char copy[PATH_MAX], error_copy[PATH_MAX], why[128];
 	bool same_group;
 	int PP_AUTO_CLOSE terminal = open_terminal(&same_group);
 	struct pp_error err = {0};
@@ -94,7 +94,8 @@ static int watch(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run 
 			    .environment = e->at,
 			    .out = pp_args_has(c->args, "json") ? STDERR_FILENO : STDOUT_FILENO,
 			    .copy = copy,
-			    .copy_most = PP_NCCL_RUN_LOG / 2,
+			    .copy_most = PP_NCCL_RUN_LOG / 4,
+			    .error_copy = error_copy,
 			    .terminal = terminal,
 			    .same_group = same_group,
 			    .mask = &c->mask},
@@ -110,6 +111,7 @@ static int watch(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run 
 	int bad;
 
 	(void)snprintf(copy, sizeof(copy), "%s/%s", dir, PP_NCCL_LOG_STDOUT);
+	(void)snprintf(error_copy, sizeof(error_copy), "%s/%s", dir, PP_NCCL_LOG_STDERR);
 	bad = pp_nccl_watch(&o, r, &r->node[0], &err);
 	if (bad)
 		return pp_complain(c->args, bad == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_USAGE,

@@ -82,7 +82,8 @@ static void take_report(struct collecting *k, unsigned int rank)
 static int create(const struct collecting *k, unsigned int rank, const char *name)
 {
 	char path[PATH_MAX], clean[NAME_MAX / 2];
-	bool output = !strncmp(name, PP_NCCL_LOG_STDOUT, strlen(PP_NCCL_LOG_STDOUT));
+	bool output = !strncmp(name, PP_NCCL_LOG_STDOUT, strlen(PP_NCCL_LOG_STDOUT)) ||
+		      !strncmp(name, PP_NCCL_LOG_STDERR, strlen(PP_NCCL_LOG_STDERR));
 
 	(void)snprintf(clean, sizeof(clean), "%s", name);
 	for (char *at = clean; *at; at++)

@@ -15,14 +15,16 @@
 /* What was written when the command ended passes on; a reader that does not read is not awaited. */
 static const pp_ns DRAIN = 5 * PP_SECOND;
 
+/* @out: of standard output, of standard error. */
 struct pipes {
-	int out[2], events[2], orders[2];
+	int out[2][2], events[2], orders[2];
 };
 
 static void close_all(struct pipes *p)
 {
 	for (int i = 0; i < 2; i++) {
-		pp_cleanup_close(&p->out[i]);
+		pp_cleanup_close(&p->out[0][i]);
+		pp_cleanup_close(&p->out[1][i]);
 		pp_cleanup_close(&p->events[i]);
 		pp_cleanup_close(&p->orders[i]);
 	}
@@ -34,38 +36,52 @@ static void close_one(int *fd)
 	*fd = -1;
 }
 
-static int open_pipes(struct pipes *p)
+static int open_pipes(const struct pp_nccl_command_options *o, struct pipes *p)
 {
-	*p = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}};
-	if (!pipe2(p->out, O_CLOEXEC) && !pipe2(p->events, O_CLOEXEC) &&
-	    !pipe2(p->orders, O_CLOEXEC))
+	*p = (struct pipes){{{-1, -1}, {-1, -1}}, {-1, -1}, {-1, -1}};
+	if (!pipe2(p->out[0], O_CLOEXEC) && (!o->error_copy || !pipe2(p->out[1], O_CLOEXEC)) &&
+	    !pipe2(p->events, O_CLOEXEC) && !pipe2(p->orders, O_CLOEXEC))
 		return 0;
 	return -errno;
 }
 
-static int fork_both(const struct pp_nccl_command_options *o, struct pipes *p,
-		     struct pp_nccl_command *c)
+/* One of the two streams; it keeps none of the pipes but its own end. */
+static pid_t fork_tee(const struct pp_nccl_command_options *o, struct pipes *p, unsigned int which,
+		      pid_t parent)
+{
+	struct pp_nccl_tee t = {.in = p->out[which][0],
+				.out = which ? STDERR_FILENO : o->out,
+				.copy = which ? o->error_copy : o->copy,
+				.most = o->copy_most};
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	p->out[which][0] = -1;
+	close_all(p);
+	pp_nccl_tee_run(&t, parent);
+}
+
+static int fork_all(const struct pp_nccl_command_options *o, struct pipes *p,
+		    struct pp_nccl_command *c)
 {
 	pid_t parent = getpid();
 
 	/* Who started us may have had children ignored: then none could be waited for. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)fflush(NULL);
-	c->tee = fork();
-	if (!c->tee) {
-		close_one(&p->out[1]);
-		close_one(&p->events[0]);
-		close_one(&p->events[1]);
-		close_one(&p->orders[0]);
-		close_one(&p->orders[1]);
-		pp_nccl_tee_run(o, parent, p->out[0]);
-	}
-	c->guard = c->tee < 0 ? -1 : fork();
+	c->tee[0] = fork_tee(o, p, 0, parent);
+	if (c->tee[0] > 0 && o->error_copy)
+		c->tee[1] = fork_tee(o, p, 1, parent);
+	c->guard = c->tee[0] < 0 || c->tee[1] < 0 ? -1 : fork();
 	if (!c->guard) {
-		close_one(&p->out[0]);
+		const int out[2] = {p->out[0][1], p->out[1][1]};
+
+		close_one(&p->out[0][0]);
+		close_one(&p->out[1][0]);
 		close_one(&p->events[0]);
 		close_one(&p->orders[1]);
-		pp_nccl_guard_run(o, parent, p->out[1], p->events[1], p->orders[0]);
+		pp_nccl_guard_run(o, parent, out, p->events[1], p->orders[0]);
 	}
 	return c->guard < 0 ? -errno : 0;
 }
@@ -134,10 +150,10 @@ int pp_nccl_command_start(const struct pp_nccl_command_options *o, struct pp_ncc
 	struct pp_nccl_command c = {.events = -1, .orders = -1, .terminal = o->terminal};
 	struct pp_nccl_event_of_guard e = {0};
 	struct pipes p;
-	int r = open_pipes(&p);
+	int r = open_pipes(o, &p);
 
 	if (!r)
-		r = fork_both(o, &p, &c);
+		r = fork_all(o, &p, &c);
 	if (!r) {
 		c.events = p.events[0];
 		c.orders = p.orders[1];
@@ -213,8 +229,9 @@ void pp_nccl_command_done(struct pp_nccl_command *c)
 	if (c->guard > 0)
 		while (waitpid(c->guard, NULL, 0) < 0 && errno == EINTR)
 			;
-	if (c->tee > 0)
-		drain(c->tee);
+	for (size_t i = 0; i < PP_ARRAY_LEN(c->tee); i++)
+		if (c->tee[i] > 0)
+			drain(c->tee[i]);
 	take_terminal(c);
 	*c = (struct pp_nccl_command){.events = -1, .orders = -1, .terminal = -1};
 }

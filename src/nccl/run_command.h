@@ -3,12 +3,13 @@
  * struct pp_nccl_command: a command and all that it starts.
  *
  *   we ── guard (subreaper) ── CMD, leader of a process group of its own ── ...
- *    └─── tee: what CMD writes to standard output goes on untouched, and a bounded copy to a file
+ *    └─── tee: what CMD writes goes on untouched, and a bounded copy to a file; one for standard
+ *         output, one for standard error where that is wanted
  *
  * The guard reaps whatever descends from CMD, also what has left its group or parent, and adds up
  * its processor time. Nothing is left behind: neither when CMD has ended (what it leaves gets 5 s),
- * nor when it is told to, nor when we are killed. CMD keeps its standard input and error, and, when
- * we are in the foreground, the terminal.
+ * nor when it is told to, nor when we are killed. CMD keeps its standard input, and, when we are
+ * in the foreground, the terminal.
  */
 #ifndef PP_NCCL_RUN_COMMAND_H
 #define PP_NCCL_RUN_COMMAND_H
@@ -27,15 +28,18 @@ struct pp_nccl_command_options {
 	int out;				/* where its standard output goes */
 	const char *copy;   /* file of the copy; its end is in "COPY.1" and "COPY.2" */
 	uint64_t copy_most; /* bytes of its beginning, and of its end */
-	int terminal;	    /* that is passed to it; -1 none */
+	/* The same of standard error, which goes where ours does; NULL: it is ours, and not copied.
+	 */
+	const char *error_copy;
+	int terminal; /* that is passed to it; -1 none */
 	/* It stays in our process group: its neighbours in a pipeline share the terminal. */
 	bool same_group;
 	const sigset_t *mask; /* of signals that it starts with */
 };
 
 struct pp_nccl_command {
-	pid_t guard, tee, pid; /* pid: of CMD, and its group's number */
-	int events, orders;    /* of the guard: read end, write end; -1 closed */
+	pid_t guard, tee[2], pid; /* pid: of CMD, and its group's number */
+	int events, orders;	  /* of the guard: read end, write end; -1 closed */
 	int terminal;
 	bool ended;   /* CMD; @status as waitpid(2) */
 	bool over;    /* and everything that it has started */
@@ -74,10 +78,18 @@ struct pp_nccl_event_of_guard {
 };
 /* An order is a signal's number for the group; this one: kill all. */
 enum { PP_NCCL_ORDER_KILL = -1 };
-/* run_guard.c: the guard's life; @out is CMD's standard output. Ends the process. */
-PP_NORETURN void pp_nccl_guard_run(const struct pp_nccl_command_options *o, pid_t parent, int out,
-				   int events, int orders);
-/* run_tee.c: until @in ends. Ends the process. */
-PP_NORETURN void pp_nccl_tee_run(const struct pp_nccl_command_options *o, pid_t parent, int in);
+/*
+ * run_guard.c: the guard's life; @out are CMD's standard output and error (-1:
+ * ours). Ends the process.
+ */
+PP_NORETURN void pp_nccl_guard_run(const struct pp_nccl_command_options *o, pid_t parent,
+				   const int out[2], int events, int orders);
+struct pp_nccl_tee {
+	int in, out;	  /* from CMD; where it would have gone */
+	const char *copy; /* as struct pp_nccl_command_options has it */
+	uint64_t most;
+};
+/* run_tee.c: until @t->in ends. Ends the process. */
+PP_NORETURN void pp_nccl_tee_run(const struct pp_nccl_tee *t, pid_t parent);
 
 #endif

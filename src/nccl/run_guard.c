@@ -40,7 +40,7 @@ static void tell(const struct guard *g, enum pp_nccl_news what, int value)
 	(void)!write(g->events, &e, sizeof(e));
 }
 
-static PP_NORETURN void become(const struct guard *g, pid_t guard, int out, int told)
+static PP_NORETURN void become(const struct guard *g, pid_t guard, const int out[2], int told)
 {
 	int e;
 
@@ -49,7 +49,7 @@ static PP_NORETURN void become(const struct guard *g, pid_t guard, int out, int 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != guard)
 		_exit(1);
-	if (dup2(out, STDOUT_FILENO) < 0)
+	if (dup2(out[0], STDOUT_FILENO) < 0 || (out[1] >= 0 && dup2(out[1], STDERR_FILENO) < 0))
 		_exit(1);
 	/* SIGTTOU is blocked still: who is not in the foreground may take the terminal so. */
 	if (g->o->terminal >= 0)
@@ -64,7 +64,7 @@ static PP_NORETURN void become(const struct guard *g, pid_t guard, int out, int 
 	_exit(127);
 }
 
-static int start(struct guard *g, int out)
+static int start(struct guard *g, const int out[2])
 {
 	int told[2], e = 0;
 	pid_t guard = getpid();
@@ -76,7 +76,9 @@ static int start(struct guard *g, int out)
 		become(g, guard, out, told[1]);
 	if (g->pid < 0)
 		e = errno;
-	(void)close(out);
+	(void)close(out[0]);
+	if (out[1] >= 0)
+		(void)close(out[1]);
 	(void)close(told[1]);
 	if (g->pid > 0) {
 		if (!g->o->same_group)
@@ -215,8 +217,8 @@ static int watch(struct guard *g)
 	return 0;
 }
 
-PP_NORETURN void pp_nccl_guard_run(const struct pp_nccl_command_options *o, pid_t parent, int out,
-				   int events, int orders)
+PP_NORETURN void pp_nccl_guard_run(const struct pp_nccl_command_options *o, pid_t parent,
+				   const int out[2], int events, int orders)
 {
 	struct guard g = {.o = o, .parent = parent, .events = events, .orders = orders};
 	int e;

@@ -35,14 +35,18 @@ static bool is_log(const char *name)
 	return !strncmp(name, "nccl.", 5) && len > 9 && !strcmp(name + len - 4, ".log");
 }
 
+enum { STREAM = sizeof(PP_NCCL_LOG_STDOUT) - 1 }; /* characters of either's name */
+
 static bool is_output(const char *name)
 {
-	return !strncmp(name, PP_NCCL_LOG_STDOUT, strlen(PP_NCCL_LOG_STDOUT));
+	return !strncmp(name, PP_NCCL_LOG_STDOUT, STREAM) ||
+	       !strncmp(name, PP_NCCL_LOG_STDERR, STREAM);
 }
 
-static bool is_end(const char *name)
+/* Two files of the end of one stream. */
+static bool are_ends(const char *a, const char *b)
 {
-	return !strncmp(name, PP_NCCL_LOG_STDOUT ".", strlen(PP_NCCL_LOG_STDOUT) + 1);
+	return is_output(a) && !strncmp(a, b, STREAM) && a[STREAM] == '.' && b[STREAM] == '.';
 }
 
 /* Names in order, but of the two files of the end the older one first. */
@@ -50,9 +54,9 @@ static int by_name(const void *a, const void *b)
 {
 	const struct file *x = a, *y = b;
 
-	if (is_end(x->name) && is_end(y->name) && x->changed.tv_sec != y->changed.tv_sec)
+	if (are_ends(x->name, y->name) && x->changed.tv_sec != y->changed.tv_sec)
 		return x->changed.tv_sec < y->changed.tv_sec ? -1 : 1;
-	if (is_end(x->name) && is_end(y->name) && x->changed.tv_nsec != y->changed.tv_nsec)
+	if (are_ends(x->name, y->name) && x->changed.tv_nsec != y->changed.tv_nsec)
 		return x->changed.tv_nsec < y->changed.tv_nsec ? -1 : 1;
 	return strcmp(x->name, y->name);
 }

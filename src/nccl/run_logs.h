@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that a command has written about itself: NCCL's logs, the copy of its standard output,
- * what the observer saw. They lie in one private directory:
+ * The files that a command has written about itself: NCCL's logs, the copies of its standard output
+ * and error, what the observer saw. They lie in one private directory:
  *
- *   DIR/nccl.HOST.PID.log   DIR/stdout{,.1,.2}   DIR/observed/HOST-PID.jsonl
+ *   DIR/nccl.HOST.PID.log   DIR/std{out,err}{,.1,.2}   DIR/observed/HOST-PID.jsonl
  */
 #ifndef PP_NCCL_RUN_LOGS_H
 #define PP_NCCL_RUN_LOGS_H
@@ -14,6 +14,7 @@
 #define PP_NCCL_LOG_PATTERN  "nccl.%h.%p.log"
 #define PP_NCCL_LOG_OBSERVED "observed"
 #define PP_NCCL_LOG_STDOUT   "stdout"
+#define PP_NCCL_LOG_STDERR   "stderr"
 
 /* Takes pieces of logs. @name begins a new one; @bytes NULL then. */
 typedef void pp_nccl_log_fn(void *ctx, const char *name, const char *bytes, size_t len);

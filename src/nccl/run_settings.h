@@ -21,8 +21,7 @@ const char *pp_nccl_run_setting_value(const struct pp_nccl_run *r, const char *n
  * else ~/.nccl.conf, then of /etc/nccl.conf, as NCCL reads them. A value that is a secret by its
  * name is left out. -ENOMEM: a file was not read.
  */
-int pp_nccl_run_settings_read(struct pp_nccl_run *r, struct pp_source *s,
-			      char *const *environment);
+int pp_nccl_run_settings_read(struct pp_nccl_run *r, struct pp_source *s, char *const *environment);
 
 /* An environment to be changed and given to a program. Texts are the arena's or borrowed. */
 struct pp_nccl_environment {

@@ -18,7 +18,7 @@
 enum { PIECE = 64 << 10, TAIL = 4 << 20 };
 
 struct copy {
-	const struct pp_nccl_command_options *o;
+	const struct pp_nccl_tee *t;
 	int head, tail;
 	uint64_t in_head, in_tail;
 	unsigned int which; /* of the two files of the end */
@@ -42,7 +42,7 @@ static int create(const struct copy *c, unsigned int number)
 {
 	char path[PATH_MAX];
 
-	(void)snprintf(path, sizeof(path), number ? "%s.%u" : "%s", c->o->copy, number);
+	(void)snprintf(path, sizeof(path), number ? "%s.%u" : "%s", c->t->copy, number);
 	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
@@ -63,7 +63,7 @@ static void keep_end(struct copy *c, const char *bytes, size_t len)
 
 static void keep(struct copy *c, const char *bytes, size_t len)
 {
-	uint64_t room = c->o->copy_most - c->in_head;
+	uint64_t room = c->t->most - c->in_head;
 	size_t part = len < room ? len : (size_t)room;
 
 	if (c->head >= 0 && part)
@@ -73,11 +73,11 @@ static void keep(struct copy *c, const char *bytes, size_t len)
 		keep_end(c, bytes + part, len - part);
 }
 
-PP_NORETURN void pp_nccl_tee_run(const struct pp_nccl_command_options *o, pid_t parent, int in)
+PP_NORETURN void pp_nccl_tee_run(const struct pp_nccl_tee *t, pid_t parent)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTOU};
 	static char piece[PIECE];
-	struct copy c = {.o = o, .tail = -1};
+	struct copy c = {.t = t, .tail = -1};
 	ssize_t n;
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
@@ -88,10 +88,10 @@ PP_NORETURN void pp_nccl_tee_run(const struct pp_nccl_command_options *o, pid_t 
 	if (getppid() != parent)
 		_exit(1);
 	c.head = create(&c, 0);
-	while ((n = read(in, piece, sizeof(piece)))) {
+	while ((n = read(t->in, piece, sizeof(piece)))) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 || !write_all(o->out, piece, (size_t)n))
+		if (n < 0 || !write_all(t->out, piece, (size_t)n))
 			_exit(1);
 		keep(&c, piece, (size_t)n);
 	}

@@ -345,6 +345,15 @@ def part_logs():
     put = f"F=$(echo $NCCL_DEBUG_FILE | sed s/%h/h0/ | sed s/%p/11/)\ncp {TOP}/lines $F; cat {TOP}/table"
     status, err, arm, node = observed("-q", "--", script("apart", put))
     need(arm["judgement"]["claim_gdr"] == "proven", f"table on standard output: {arm['judgement']}")
+    # what another NCCL, a framework or a plug-in says on standard error; it passes, too
+    both = f"F=$(echo $NCCL_DEBUG_FILE | sed s/%h/h0/ | sed s/%p/11/)\ngrep -v GDRDMA {TOP}/lines > $F; grep GDRDMA {TOP}/lines >&2; cat {TOP}/table"
+    status, err, arm, node = observed("-q", "--keep-logs", str(TOP / "kept2"), "--", script("on_stderr", both))
+    need(arm["judgement"]["claim_gdr"] == "proven", f"lines on standard error: {arm['judgement']}")
+    need(b"GDRDMA" in err, "standard error does not pass")
+    need((TOP / "kept2/unchanged/stderr").read_bytes().count(b"GDRDMA") == sum("GDRDMA" in line for line in lines), "--keep-logs: standard error")
+    fail = LOGS / "fail-completion-error.log"
+    status, err, arm, node = observed("-q", "--", script("fails", f"cat {fail} >&2; exit 6"))
+    need("IBV_WC_LOC_QP_OP_ERR" in (arm["root_error"] or ""), f"a cause on standard error: {arm['root_error']}")
     # the user's own file
     mine = f"{TOP}/mine.%h.%p.txt"
     status, err, arm, node = observed("--", script("apart", put), env=environment(NCCL_DEBUG_FILE=mine))
