@@ -35,6 +35,7 @@ struct pp_nccl_running {
 	sigset_t mask;			       /* that we were started with */
 	struct pp_gate_library *gate;	       /* owned; NULL: @not_judged says why */
 	char not_judged[160];
+	bool said_ports;  /* that there are no counters of the software device */
 	const char *busy; /* others have the GPU or the hca; NULL none seen */
 };
 

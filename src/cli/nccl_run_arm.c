@@ -62,23 +62,56 @@ static void name_node(struct pp_nccl_run_node *n)
 	(void)snprintf(n->id, sizeof(n->id), "%.*s", (int)strcspn(n->host, "."), n->host);
 }
 
-/* The hca that is the first GPU's rail, and its first port that is ACTIVE. */
-static void name_rail(const struct pp_nccl_running *c, struct pp_nccl_run_node *n)
+static unsigned int active_port(struct pp_node *node, const struct pp_object *hca)
 {
-	const struct pp_object *pair = NULL, *port = NULL;
-	struct pp_node *node = c->session.node;
+	const struct pp_object *port = NULL;
 
-	while (node && (pair = pp_object_next(&node->facts, PP_PAIR, pair)))
-		if (pair->peer && pp_fact_is(pair, PP_F_PAIR_RAIL))
-			break;
-	if (!pair)
-		return;
-	(void)snprintf(n->expected_hca, sizeof(n->expected_hca), "%s",
-		       pp_fact_str_or(pair->peer, PP_F_HCA_NAME, ""));
-	while (!n->expected_port && (port = pp_object_next(&node->facts, PP_PORT, port)))
-		if (port->parent == pair->peer &&
+	while ((port = pp_object_next(&node->facts, PP_PORT, port)))
+		if (port->parent == hca &&
 		    !strcmp(pp_fact_str_or(port, PP_F_PORT_STATE, ""), "ACTIVE"))
-			n->expected_port = (unsigned int)pp_fact_int_or(port, PP_F_PORT_NUMBER, 0);
+			return (unsigned int)pp_fact_int_or(port, PP_F_PORT_NUMBER, 0);
+	return 0;
+}
+
+/* The hcas that are rails of GPUs, each once; of the first its first port that is ACTIVE. */
+static void name_rails(const struct pp_nccl_running *c, struct pp_nccl_run_node *n)
+{
+	struct pp_node *node = c->session.node;
+	const struct pp_object *pair = NULL;
+
+	while (node && (pair = pp_object_next(&node->facts, PP_PAIR, pair))) {
+		const char *name = pair->peer ? pp_fact_str_or(pair->peer, PP_F_HCA_NAME, "") : "";
+		size_t len = strlen(n->expected_hca), room = sizeof(n->expected_hca) - len;
+
+		if (!*name || !pp_fact_is(pair, PP_F_PAIR_RAIL) || pp_nccl_run_expects(n, name) ||
+		    strlen(name) + 2 > room)
+			continue;
+		(void)snprintf(n->expected_hca + len, room, "%s%.60s", len ? "," : "", name);
+		if (!len)
+			n->expected_port = active_port(node, pair->peer);
+	}
+}
+
+/*
+ * The software device's counters are files of a made /sys. Without one there are none, and those of
+ * this machine's own hcas count what is not the job's.
+ */
+static void forget_ports(struct pp_nccl_running *c, struct pp_nccl_run_node *n)
+{
+	static const char why[] = "the software device has no port counters without a made /sys: "
+				  "'peerpath soft --sysfs DIR --' in front, or 'nccl run "
+				  "--simulate'";
+
+	for (unsigned int i = 0; i < n->traffic.n_ports; i++)
+		if (n->traffic.port[i].simulated)
+			return;
+	if (!n->simulated || !c->ranks.wide)
+		return;
+	n->traffic.n_ports = 0;
+	(void)snprintf(n->traffic.why_ports, sizeof(n->traffic.why_ports), "%s", why);
+	if (!c->said_ports && !pp_args_has(c->args, "quiet"))
+		(void)pp_complain(c->args, 0, "%s", why);
+	c->said_ports = true;
 }
 
 static int watch(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r,
@@ -117,6 +150,7 @@ static int watch(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run 
 		return pp_complain(c->args, bad == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_USAGE,
 				   "'%s': %s", c->argv[0],
 				   pp_soft_program_why(c->argv[0], -bad, why, sizeof(why)));
+	forget_ports(c, &r->node[0]);
 	return 0;
 }
 
@@ -256,7 +290,7 @@ int pp_nccl_running_arm(struct pp_nccl_running *c, enum pp_nccl_arm arm)
 	if (!code) {
 		write_command(c->argv, r->command, sizeof(r->command));
 		name_node(&r->node[0]);
-		name_rail(c, &r->node[0]);
+		name_rails(c, &r->node[0]);
 		code = pp_nccl_running_environment(c, place.path, r, &e, &arena);
 	}
 	if (!code)

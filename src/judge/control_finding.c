@@ -12,6 +12,9 @@
 #include "judge/control_parts.h"
 #include "base/banned.h"
 
+/* A rail with less than this part of an even share is idle; below these bytes nothing is said. */
+static const double IDLE = 0.05, LITTLE = 1e8;
+
 /* What a test looks at. @text gets what was observed beside the setting. */
 struct look {
 	const struct pp_nccl_run *whole;
@@ -64,12 +67,13 @@ static bool level_loc(struct look *l)
 	return true;
 }
 
+/* The software device hangs on no GPU's bus: there a level is what makes it reachable at all. */
 static bool level_forced(struct look *l)
 {
 	const struct pp_control_gain *g = &l->g->gain;
 	char seen[100] = "no control shows what it is worth";
 
-	if (is_level_loc(l->s->value))
+	if (is_level_loc(l->s->value) || l->g->simulated)
 		return false;
 	if (g->bandwidth_known && g->bandwidth_ratio < 1)
 		(void)snprintf(seen, sizeof(seen),
@@ -303,6 +307,63 @@ static void of_libraries(const struct pp_nccl_run *whole, struct pp_gate_library
 	(void)snprintf(f->undo, sizeof(f->undo), "the former LD_LIBRARY_PATH");
 }
 
+/* What an hca's ports sent together; false: none of them was read. */
+static bool sent_by(const struct pp_traffic *t, const char *hca, double *ret)
+{
+	bool any = false;
+
+	*ret = 0;
+	for (unsigned int i = 0; i < t->n_ports; i++) {
+		if (strcmp(t->port[i].hca, hca) != 0)
+			continue;
+		*ret += (double)t->port[i].sent;
+		any = true;
+	}
+	return any;
+}
+
+/* A rail that had nothing to carry, in a job with a rank for each: @n its node. */
+static void of_idle_rail(const struct pp_nccl_run_node *n, const char *hca, double share,
+			 struct pp_gate_library *g)
+{
+	struct pp_control_finding *f;
+	double sent;
+
+	if (!sent_by(&n->traffic, hca, &sent) || sent >= IDLE * share)
+		return;
+	f = add(g, "rail-idle");
+	if (!f)
+		return;
+	(void)snprintf(f->text, sizeof(f->text),
+		       "%.40s is a GPU's rail on %.60s and sent %.3f GB, where an even share is "
+		       "%.3f GB: its GPU's bytes went by another hca, or not at all",
+		       hca, n->id, sent / 1e9, share / 1e9);
+	(void)snprintf(f->fix, sizeof(f->fix),
+		       "peerpath topo --nccl-xml on that node; NCCL_IB_HCA that names every rail");
+	(void)snprintf(f->undo, sizeof(f->undo), "the former NCCL_IB_HCA");
+}
+
+static void of_rails(const struct pp_nccl_run_node *n, struct pp_gate_library *g)
+{
+	double sent = 0;
+	uint32_t rails = 1;
+	char hca[64];
+	size_t len;
+
+	for (const char *at = n->expected_hca; *at; at++)
+		rails += *at == ',';
+	for (unsigned int i = 0; i < n->traffic.n_ports; i++)
+		sent += (double)n->traffic.port[i].sent;
+	/* Fewer ranks than rails leave some idle by right. */
+	if (rails < 2 || n->ranks < rails || sent < LITTLE)
+		return;
+	for (const char *at = n->expected_hca; *at; at += len + (at[len] == ',')) {
+		len = strcspn(at, ",");
+		(void)snprintf(hca, sizeof(hca), "%.*s", (int)(len < 60 ? len : 60), at);
+		of_idle_rail(n, hca, sent / rails, g);
+	}
+}
+
 static void of_network(const struct pp_nccl_run *whole, struct pp_gate_library *g)
 {
 	struct pp_control_finding *f = *whole->in_network ? add(g, "in-network") : NULL;
@@ -327,6 +388,8 @@ void pp_control_findings(const struct pp_nccl_run *const run[PP_NCCL_ARMS],
 		of_setting(whole, &whole->setting[i], g);
 		of_difference(whole, i, g);
 	}
+	for (uint32_t i = 0; i < whole->n_nodes; i++)
+		of_rails(&whole->node[i], g);
 	of_libraries(whole, g);
 	of_network(whole, g);
 }

@@ -76,7 +76,9 @@ struct pp_nccl_run_node {
 	char died[200];	    /* what a person should know of its end; "" */
 	double cpu_seconds; /* user and system, of all processes of the command; 0 not known */
 	struct pp_traffic traffic; /* over the run; known parts only */
-	char expected_hca[64];	   /* the rail's, where one is known; "" */
+	/* Hcas that are a GPU's rail: "mlx5_0", "mlx5_0,mlx5_3"; "" none is known. Of the first
+	 * its ACTIVE port. */
+	char expected_hca[512];
 	unsigned int expected_port;
 	struct pp_nccl_run_registered library; /* by the observer */
 	struct pp_nccl_run_registered kernel;  /* by trace, looked at while it ran */
@@ -121,6 +123,9 @@ struct pp_nccl_run {
 	struct pp_nccl_run_speed speed;
 	bool simulated;
 };
+
+/* Is @hca one of those that the node's rails are? */
+bool pp_nccl_run_expects(const struct pp_nccl_run_node *n, const char *hca);
 
 /* -ENOMEM; of nodes there is room for @nodes (may be 0), n_nodes is that. */
 int pp_nccl_run_new(enum pp_nccl_arm arm, uint32_t nodes, struct pp_nccl_run **ret);

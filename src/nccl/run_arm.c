@@ -73,3 +73,15 @@ struct pp_nccl_run *pp_nccl_run_free(struct pp_nccl_run *r)
 	free(r);
 	return NULL;
 }
+
+bool pp_nccl_run_expects(const struct pp_nccl_run_node *n, const char *hca)
+{
+	size_t len;
+
+	for (const char *at = n->expected_hca; *at; at += len + (at[len] == ',')) {
+		len = strcspn(at, ",");
+		if (len == strlen(hca) && !strncmp(at, hca, len))
+			return true;
+	}
+	return false;
+}

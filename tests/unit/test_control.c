@@ -754,6 +754,52 @@ static void test_differences(void **state)
 	done(&j);
 }
 
+/* Each rail's port is looked at, not the first one's alone; with a rank for each. */
+static void test_rails(void **state)
+{
+	struct job j = good();
+	struct pp_nccl_run_node *n = &U(&j)->node[1];
+
+	(void)state;
+	strcpy(n->expected_hca, "mlx5_0,mlx5_1");
+	n->traffic.port[1] = n->traffic.port[0];
+	strcpy(n->traffic.port[1].hca, "mlx5_1");
+	n->traffic.n_ports = 2;
+	n->ranks = 2;
+	judge(&j);
+	assert_int_equal(gate.n_findings, 0);
+	n->traffic.port[1].sent = 1000;
+	judge(&j);
+	assert_non_null(strstr(finding("rail-idle")->text, "mlx5_1 is a GPU's rail on node-1"));
+	assert_true(*finding("rail-idle")->fix && *finding("rail-idle")->undo);
+	assert_int_equal(gate.n_findings, 1);
+	/* fewer ranks than rails: one is idle by right */
+	n->ranks = 1;
+	judge(&j);
+	assert_int_equal(gate.n_findings, 0);
+	/* a port that was not read is not idle */
+	n->ranks = 2;
+	n->traffic.n_ports = 1;
+	judge(&j);
+	assert_int_equal(gate.n_findings, 0);
+	assert_true(pp_nccl_run_expects(n, "mlx5_1") && !pp_nccl_run_expects(n, "mlx5_10") &&
+		    !pp_nccl_run_expects(n, "mlx5"));
+	done(&j);
+}
+
+/* On the software device a level is no forcing of hardware. */
+static void test_forced_in_simulation(void **state)
+{
+	struct job j = good();
+
+	(void)state;
+	made_setting(U(&j), "NCCL_NET_GDR_LEVEL", "SYS", PP_NCCL_FROM_USER, 2);
+	U(&j)->simulated = true;
+	judge(&j);
+	assert_int_equal(gate.n_findings, 0);
+	done(&j);
+}
+
 static void test_too_many(void **state)
 {
 	struct job j = good();
@@ -926,6 +972,8 @@ int main(void)
 		cmocka_unit_test(test_forced_is_harmful),
 		cmocka_unit_test(test_of_others),
 		cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_rails),
+		cmocka_unit_test(test_forced_in_simulation),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_removal),
 	};
