@@ -125,12 +125,29 @@ def controls(arms):
     need(control(gate, "A")["state"] != "expected" and check(gate, "A", "end").get("state") != "expected", f"A that died: {control(gate, 'A')}")
 
 
+def in_network(arms):
+    """Collectives that a switch reduces are named, since the hcas then send less."""
+    _, run, out = arms.run("unchanged", "made-collnet.log")
+    need(run.get("in_network") == "COLLNET, SHARP", f"collnet: {run.get('in_network')}")
+    _, gate = arms.gate(out)
+    finding = next((f for f in gate["findings"] if f["id"] == "in-network"), {})
+    need("COLLNET, SHARP" in finding.get("text", "") and finding.get("fix") and finding.get("reverse"), f"collnet: {finding}")
+    # NCCL 2.28's line of channels, with some of the NVLink switch
+    lines = (arms.where / "made-proven.log").read_text(encoding="utf-8").replace(" 0 nvls channels", " 16 nvls channels")
+    (arms.work / "nvls.log").write_text(lines, encoding="utf-8")
+    need("16 nvls channels" in lines, "the fixture has no line of channels")
+    _, run, _ = arms.run("unchanged", str(arms.work / "nvls.log"))
+    need(run.get("in_network") == "NVLS", f"nvls: {run.get('in_network')}")
+
+
 def main():
     where = OWN if WHICH == "own" else shared.data("nccl-logs")
     with tempfile.TemporaryDirectory(prefix="test-nccl-arms-") as work:
         arms = Arms(where, work)
         each(arms)
         controls(arms)
+        if WHICH == "own":
+            in_network(arms)
     print(f"{len(ROWS)} jobs, 4 controls: {len(FAULTS)} faults")
     return 1 if FAULTS else 0
 
