@@ -7,7 +7,6 @@ Debian's own modules come of the same compiler. The headers package has no vmlin
 kbuild leaves out a module's BTF; the packed kernel holds one, so its BTF is taken from there.
 """
 import hashlib
-import lzma
 import os
 import pathlib
 import re
@@ -53,13 +52,10 @@ def headers_of(cache, package, version, tree):
             ask(["dpkg-deb", "-x", str(deb), str(tree)], f"cannot unpack {deb.name}")
 
 
-def kernel_btf(vmlinuz):
-    """The section .BTF of the kernel that a bzImage packs by xz."""
-    raw = vmlinuz.read_bytes()
-    start = ((raw[0x1f1] or 4) + 1) * 512
-    at, length = struct.unpack_from("<II", raw, 0x248)
+def kernel_btf(kernel):
+    """The section .BTF of the kernel that the guests boot (image.payload())."""
+    elf = kernel.read_bytes()
     try:
-        elf = lzma.LZMADecompressor().decompress(raw[start + at:start + at + length])
         table, = struct.unpack_from("<Q", elf, 0x28)
         size, count, names = struct.unpack_from("<HHH", elf, 0x3a)
         heads = [struct.unpack_from("<I20xQQ", elf, table + i * size) for i in range(count)]
@@ -67,8 +63,8 @@ def kernel_btf(vmlinuz):
             text = heads[names][1] + name
             if elf[text:text + 5] == b".BTF\0":
                 return elf[offset:offset + length]
-    except (lzma.LZMAError, struct.error, IndexError) as err:
-        raise Unavailable(f"{vmlinuz.name} is not packed as this reads it: {err}") from err
+    except (struct.error, IndexError) as err:
+        raise Unavailable(f"{kernel} is not packed as the lab reads it: {err}") from err
     raise Unavailable("the kernel has no BTF")
 
 
@@ -87,7 +83,7 @@ def tree_for(made):
         # The package names its common part by the place where it would be installed.
         top = new / "usr/src" / f"linux-headers-{named[1]}" / "Makefile"
         top.write_text(re.sub(r"^include /usr/src/", "include ../", top.read_text(), flags=re.M))
-        (new / "vmlinux.btf").write_bytes(kernel_btf(made / "vmlinuz"))
+        (new / "vmlinux.btf").write_bytes(kernel_btf(made / "kernel"))
         shutil.rmtree(tree, ignore_errors=True)
         new.rename(tree)
     return tree

@@ -14,6 +14,7 @@ import pathlib
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import tempfile
 
@@ -148,6 +149,19 @@ def closure(top, modules):
     return [(name, bodies[name]) for name in order]
 
 
+def payload(image):
+    """The kernel that a bzImage packs by xz, an ELF file: to unpack it is work for a processor, not for an emulated one.
+    None where it is packed otherwise, or lacks what QEMU enters an ELF file by (PVH: Xen's note 18)."""
+    try:
+        at, length = struct.unpack_from("<II", image, 0x248)  # payload_offset and payload_length
+        at += ((image[0x1f1] or 4) + 1) * 512  # behind setup_sects and the boot sector
+        kernel = lzma.LZMADecompressor().decompress(image[at:at + length], 1 << 28)
+    except (lzma.LZMAError, struct.error, IndexError):
+        return None
+    entry = re.search(rb"\x04\0{3}[\x04\x08]\0{3}\x12\0{3}Xen\0", kernel)
+    return kernel if kernel.startswith(b"\x7fELF") and entry else None
+
+
 def unpack(deb, to, modules):
     with tempfile.TemporaryDirectory(dir=to.parent) as work:
         tree = pathlib.Path(work) / "tree"
@@ -158,6 +172,7 @@ def unpack(deb, to, modules):
         made = pathlib.Path(work) / "made"
         made.mkdir()
         shutil.copy(kernel, made / "vmlinuz")
+        (made / "kernel").write_bytes(payload(kernel.read_bytes()) or kernel.read_bytes())
         for number, (name, body) in enumerate(closure(tree, modules)):
             (made / f"{number:02d}-{name}.ko").write_bytes(body)
         (made / "wanted").write_text(" ".join(modules), encoding="ascii")
@@ -166,14 +181,14 @@ def unpack(deb, to, modules):
 
 
 def kernel(deb=None, more=()):
-    """The directory with vmlinuz and the numbered modules, made when it is not there. more: names of
-    modules beside those that every guest has."""
+    """The directory with vmlinuz, what QEMU boots of it, and the numbered modules, made when it is not there. more:
+    names of modules beside those that every guest has."""
     cache = cache_dir()
     with locked(cache):
         deb = pathlib.Path(deb) if deb else download(cache)
         made = cache / "+".join([deb.stem, *more])
         wanted = " ".join(MODULES + more)
-        if not (made / "wanted").exists() or (made / "wanted").read_text(encoding="ascii") != wanted:
+        if not (made / "kernel").exists() or (made / "wanted").read_text(encoding="ascii") != wanted:
             unpack(deb, made, MODULES + more)
         return made
 

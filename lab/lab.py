@@ -154,7 +154,7 @@ class Lab:
         # A busy machine may not give the guest its timer in time: the kernel's check of it would panic.
         words = [qemu, "-accel", "tcg", "-cpu", "max", "-m", str(self.memory), "-nodefaults",
                  "-smp", str(self.processors),
-                 "-display", "none", "-no-reboot", "-kernel", str(made / "vmlinuz"),
+                 "-display", "none", "-no-reboot", "-kernel", str(made / "kernel"),
                  "-initrd", str(self.dir / "initramfs"),
                  "-append", f"console=ttyS0 quiet panic=-1 mitigations=off no_timer_check "
                             f"LAB_NODE={node} LAB_NODES={self.nodes} LAB_MTU={self.mtu}",
