@@ -21,7 +21,8 @@ import machines
 RANK = {"pass": 0, "degraded": 1, "unknown": 2, "fail": 3}
 WORKERS = 2
 COMBINED = 150
-SANITIZED_STEP = 5  # of many places that are read alike
+SANITIZED_STEP = 15  # of many places that are read alike
+GROUP = 5  # neighbours that go together, where the first machine has lost each of them alone
 # The unchanged machine: overall verdict expected, and whether each file is denied too.
 MACHINES = [
     ("good2", (), "pass", True),
@@ -236,6 +237,22 @@ def cases(top, thorough):
         yield f"everything in {top_dir} denied", lambda c, b=below: c.denied(*b)
 
 
+def grouped(todo):
+    """Files that are removed one by one, GROUP at a time: (cases, and one that stands for all of them). Alone each is tried
+    only where together they change a verdict."""
+    at = 0
+    while at < len(todo):
+        chunk = todo[at : at + GROUP]
+        files = [name[: -len(" removed")] for name, _ in chunk if name.startswith("/") and name.endswith(" removed")
+                 and not name.endswith("/ removed")]
+        if len(files) < GROUP or NEEDED & {name for name, _ in chunk}:
+            chunk, together = chunk[:1], None
+        else:
+            together = lambda c, p=tuple(files): c.without_all([f"{c.top}/raw{x}" for x in p])  # noqa: E731
+        yield chunk, together
+        at += len(chunk)
+
+
 def better(before, after):
     """Gates whose verdict got better, as text."""
     for gate, old in before.items():
@@ -263,12 +280,22 @@ def examine(work, preset, faults, expected, thorough):
     copies.put(first)
     worse = 0
 
-    def one(case):
+    def some(chunk):
+        chunk, together = chunk
         copy = copies.get()
         try:
-            return copy_result(copy, case)
+            if together and unchanged(copy, together):
+                return [], 0
+            results = [copy_result(copy, case) for case in chunk]
         finally:
             copies.put(copy)
+        return [fault for found, _ in results for fault in found], sum(changed for _, changed in results)
+
+    def unchanged(copy, together):
+        try:
+            return together(copy) == before
+        except (AssertionError, ValueError, KeyError):
+            return False  # which of them it was is found out by each alone
 
     def copy_result(copy, case):
         try:
@@ -282,7 +309,7 @@ def examine(work, preset, faults, expected, thorough):
         return found, after != before
 
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        for found, changed in pool.map(one, todo):
+        for found, changed in pool.map(some, grouped(todo) if not thorough else (([case], None) for case in todo)):
             failures += found
             worse += changed
     print(f"{name}: {len(todo)} cases, {worse} changed a verdict, {len(failures)} failures")
