@@ -20,7 +20,8 @@ import tempfile
 import time
 
 PEERPATH, FAKE, SOFT, PART = (os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4])
-if os.environ.get("PEERPATH_SANITIZED") and PART == "registered":
+SANITIZED = bool(os.environ.get("PEERPATH_SANITIZED"))  # then not each type with each operation
+if SANITIZED and PART == "registered":
     print("skipped: a plain library of the software device is needed")
     sys.exit(77)
 LIMIT = 120  # seconds after which a thing that should have happened has not; nothing is measured by it
@@ -119,7 +120,7 @@ def part_right():
     """Two and four ranks, every collective and type; sizes that are no multiple of anything too."""
     asked = [8, 1000, 300000]
     for n in (2, 4):
-        for kind in SIZES:
+        for kind in SIZES if not SANITIZED or n == 2 else ("half",):
             status, out, err = perf(*ALL, *here(n), "-d", kind, "--sizes", ",".join(map(str, asked)), *SHORT)
             need(status == 0 and not err, n, kind, status, err)
             parts = out.split("# Collective test starting: ")[1:]
@@ -131,7 +132,7 @@ def part_right():
                 every = [float(row[i]) for row in rows_of(text) for i in (7, 11)]
                 near(float(average[1]), sum(every) / len(every), f"{collective} average")
     for op in ("sum", "prod", "max", "min", "avg"):
-        for kind in SIZES:
+        for kind in SIZES if not SANITIZED or op == "avg" else ("half",):
             status, out, err = perf("all_reduce", "reduce_scatter", *here(4), "-d", kind, "-o", op, "--sizes", "4000", *SHORT)
             need(status == 0 and out.count("OK\n") == 2, op, kind, status, out[-300:], err)
     status, out, err = perf("-g", "1", "-b", "1K", "-e", "4K", *SHORT)

@@ -19,6 +19,7 @@ from soft import alone  # noqa: E402
 
 PEERPATH, CLIENT, CUDA = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 PIECE = 1 << 20
+SANITIZED = bool(os.environ.get("PEERPATH_SANITIZED"))
 LO = "name=lo,address=127.0.0.1"
 STAGED = LO + ",same-host-gpu=staged"
 WIRE = LO + ",same-host=no"
@@ -59,8 +60,9 @@ def part_kinds():
 def part_direct():
     """Same host, each kind to each: WRITE with and without immediate, SEND, READ, many sizes, flags behind data. The
     receiver's GPU copies from the sender's memory, which it maps once for all messages and lets go in the end."""
-    for source, target in (("alloc", "alloc"), ("vmm", "alloc"), ("alloc", "vmm"), ("vmm", "vmm2"), ("vmm", "host"),
-                           ("alloc", "host"), ("host", "vmm"), ("vmm2", "vmm")):
+    pairs = (("alloc", "alloc"), ("vmm", "host"), ("host", "vmm"), ("vmm", "vmm2"), ("vmm", "alloc"), ("alloc", "vmm"),
+             ("alloc", "host"), ("vmm2", "vmm"))
+    for source, target in pairs[: 4 if SANITIZED else None]:  # each kind at each end
         run = Run(LO, "-s", source, "-t", target, "-i", "20480", "bytes").good()
         assert "right" in run.out, run.out
         # Each end exports what it registers in one allocation, and maps what messages came from: of READs the other's.
@@ -116,12 +118,15 @@ def part_fallback():
         for kind in ("vmm", "alloc"):
             run = Run(LO, "-s", kind, "-t", kind, "bytes", PP_FAKE_CUDA=mode).good()
             assert "right" in run.out and (run.direct == 0 or (mode, kind) == ("no-access", "alloc")), (mode, run.direct)
+        if SANITIZED:
+            continue  # what is told of much traffic: nothing that a sanitizer has not seen by now
         said = reasons("-s", "vmm", "-t", "vmm", "-n", "60", "-l", str(4 << 20), "speed", PP_FAKE_CUDA=mode)
         assert said and all(way == "staged" for way, _ in said), (mode, said)
         assert any((why or "POSIX descriptor") in reason for _, reason in said), (mode, said)
     run = Run(LO, "-s", "vmm", "-t", "vmm", "bytes", PP_FAKE_CUDA="both-ways").good()
     assert run.direct > 64 << 20, run.direct
-    for config, way, why in ((STAGED, "staged", "switched off here"), (WIRE, "wire", "switched off here"), (LO, "direct", None)):
+    for config, way, why in () if SANITIZED else (
+            (STAGED, "staged", "switched off here"), (WIRE, "wire", "switched off here"), (LO, "direct", None)):
         said = reasons("-n", "60", "-l", str(4 << 20), "speed", config=config)
         assert said and all(w == way and (why or "") in (r or "") for w, r in said), (config, said)
     run = Run(LO, "-s", "vmm2", "-t", "vmm", "-n", "16", "-l", str(1 << 20), "speed").good()

@@ -153,7 +153,8 @@ static void all_cases(struct end *e, unsigned int qps, unsigned int depth)
 	char doing[96];
 
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-		uint64_t messages = e->brief ? 24 : sizes[s] > 65536 ? 40 : 1000;
+		uint64_t messages = sizes[s] > 65536 ? (e->brief ? ENDS_SLOTS + 1 : 40)
+						     : (e->brief ? 24 : 1000);
 
 		if (e->brief && sizes[s] > 65537)
 			break;
