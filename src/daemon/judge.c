@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "daemon/judge_parts.h"
+#include "daemon/ledger_parts.h"
 #include "base/banned.h"
 
 /* How long an object that nobody tells of any more is kept, unless it is the baseline's. */
@@ -22,7 +22,7 @@ const char *pp_object_text(const char *object, char buf[PP_OBJECT_TEXT])
 
 	if (len < PP_OBJECT_TEXT) {
 		memcpy(buf, object, len + 1);
-		pp_sanitize(buf, false);
+		pp_ledger_clean(buf);
 		return buf;
 	}
 	/* Two that begin alike stay two. */
@@ -35,7 +35,7 @@ const char *pp_object_text(const char *object, char buf[PP_OBJECT_TEXT])
 	buf[len++] = '~';
 	for (at = 0; at < sizeof(digest); at++)
 		(void)snprintf(buf + len + 2 * at, 3, "%02x", digest[at]);
-	pp_sanitize(buf, false);
+	pp_ledger_clean(buf);
 	return buf;
 }
 
@@ -76,7 +76,7 @@ static int take_base(struct pp_ledger *k, struct pp_subject *e, const struct pp_
 
 	e->has_base = true;
 	e->base_bundled = bundled;
-	e->base_number = look->number;
+	e->base_number = pp_signal_shape(e->kind) == PP_SHAPE_STATE ? 0 : look->number;
 	pp_subject_changed(k, e, PP_NOW);
 	return pp_text_set(&e->base, constant ? constant : look->value);
 }
@@ -90,6 +90,21 @@ static int judge_unreadable(struct pp_ledger *k, struct pp_subject *e, const str
 		return 0;
 	pp_subject_changed(k, e, PP_NOW);
 	return pp_text_set(&e->unknown, why);
+}
+
+/* Compared as it is kept: what is cleaned each time would be new each time. */
+static int take_value(struct pp_ledger *k, struct pp_subject *e, const char *value)
+{
+	char *fresh = NULL;
+	int r = pp_text_set(&fresh, value);
+
+	if (r)
+		return r;
+	if (!e->value || strcmp(e->value, fresh) != 0)
+		pp_subject_changed(k, e, PP_NOW);
+	free(e->value);
+	e->value = fresh;
+	return 0;
 }
 
 static int judge_readable(struct pp_ledger *k, struct pp_subject *e, const struct pp_look *look,
@@ -115,14 +130,12 @@ static int judge_readable(struct pp_ledger *k, struct pp_subject *e, const struc
 		r = pp_judge_gauge(k, e, look, round);
 		break;
 	default:
-		if (!e->value || strcmp(e->value, look->value) != 0)
-			pp_subject_changed(k, e, PP_NOW);
-		r = pp_text_set(&e->value, look->value);
+		r = take_value(k, e, look->value);
 		if (!r)
 			r = pp_judge_state(k, e, round);
 	}
 	e->known = true;
-	e->number = look->number;
+	e->number = pp_signal_shape(e->kind) == PP_SHAPE_STATE ? 0 : look->number;
 	e->wall_ns = round->wall_ns;
 	e->now_ns = round->now_ns;
 	e->gone_ns = 0;

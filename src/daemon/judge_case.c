@@ -27,7 +27,7 @@ static void write_line(const struct pp_ledger *k, const struct pp_case *c, const
 	struct pp_json j = PP_JSON(line, false);
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "%s-%llu", k->id, (unsigned long long)id);
+	(void)snprintf(name, sizeof(name), "%s-%s-%llu", k->id, k->run, (unsigned long long)id);
 	pp_json_object(&j, NULL);
 	pp_json_str(&j, "schema", "peerpath.signal/1");
 	pp_json_str(&j, "id", name);
@@ -97,7 +97,7 @@ static int begin(struct pp_ledger *k, struct pp_subject *e, const struct pp_show
 	if (r)
 		return r;
 	e->of = c;
-	c->entry = e;
+	c->subject = e;
 	c->level = s->level;
 	c->count = 1;
 	c->since_ns = c->last_ns = round->wall_ns;

@@ -7,40 +7,22 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/parse.h"
 #include "daemon/ledger_parts.h"
+#include "judge/gate.h"
 #include "base/banned.h"
 
-int pp_text_set(char **at, const char *text)
+const char *pp_ledger_check_name(const char *name)
 {
-	size_t len = text ? strlen(text) : 0;
-	char *copy;
-
-	if (*at && text && !strcmp(*at, text))
-		return 0;
-	if (!text) {
-		free(*at);
-		*at = NULL;
-		return 0;
-	}
-	if (len > PP_LEDGER_TEXT) {
-		len = PP_LEDGER_TEXT;
-		while (len && ((unsigned char)text[len] & 0xc0) == 0x80)
-			len--;
-	}
-	copy = strndup(text, len);
-	if (!copy)
-		return -ENOMEM;
-	pp_sanitize(copy, false);
-	free(*at);
-	*at = copy;
-	return 0;
+	for (unsigned int i = 0; name && i < PP_GATES; i++)
+		if (!strcmp(pp_gate_name((enum pp_gate)i), name))
+			return pp_gate_name((enum pp_gate)i);
+	return NULL;
 }
 
 int pp_ledger_new(const char *node, struct pp_ledger **ret)
 {
 	struct pp_ledger *k = calloc(1, sizeof(*k));
-	unsigned char id[8];
+	unsigned char id[8], run[2];
 
 	if (!k)
 		return -ENOMEM;
@@ -50,12 +32,14 @@ int pp_ledger_new(const char *node, struct pp_ledger **ret)
 		return -ENOMEM;
 	}
 	if (getrandom(k->seed, sizeof(k->seed), 0) != sizeof(k->seed) ||
-	    getrandom(id, sizeof(id), 0) != sizeof(id)) {
+	    getrandom(id, sizeof(id), 0) != sizeof(id) ||
+	    getrandom(run, sizeof(run), 0) != sizeof(run)) {
 		pp_ledger_free(k);
 		return -EIO;
 	}
 	for (size_t i = 0; i < sizeof(id); i++)
 		(void)snprintf(k->id + 2 * i, 3, "%02x", id[i]);
+	(void)snprintf(k->run, sizeof(k->run), "%02x%02x", run[0], run[1]);
 	(void)snprintf(k->node, sizeof(k->node), "%s", node ? node : "");
 	*ret = k;
 	return 0;
@@ -127,7 +111,7 @@ int pp_subject_get(struct pp_ledger *k, enum pp_signal_kind kind, const char *ob
 		*ret = e;
 		return 0;
 	}
-	if (k->n_entries >= PP_LEDGER_ENTRIES)
+	if (k->n_subjects >= PP_LEDGER_SUBJECTS)
 		return -E2BIG;
 	e = calloc(1, sizeof(*e));
 	r = e ? pp_text_set(&e->object, object) : -ENOMEM;
@@ -139,7 +123,7 @@ int pp_subject_get(struct pp_ledger *k, enum pp_signal_kind kind, const char *ob
 	bucket = &k->entry[pp_ledger_bucket(k, pp_signal_key(kind), e->object)];
 	e->chain = *bucket;
 	*bucket = e;
-	k->n_entries++;
+	k->n_subjects++;
 	*ret = e;
 	return 0;
 }
@@ -185,16 +169,16 @@ void pp_subjects_bury(struct pp_ledger *k)
 			if (e->of)
 				pp_case_detach(e->of);
 			entry_free(e);
-			k->n_entries--;
+			k->n_subjects--;
 		}
 	}
 }
 
 void pp_case_detach(struct pp_case *c)
 {
-	if (c->entry)
-		c->entry->of = NULL;
-	c->entry = NULL;
+	if (c->subject)
+		c->subject->of = NULL;
+	c->subject = NULL;
 }
 
 int pp_case_new(struct pp_ledger *k, enum pp_signal_kind kind, const char *object,

@@ -10,9 +10,11 @@
 #define PP_DAEMON_LEDGER_H
 
 #include "daemon/signal.h"
+#include "daemon/state.h"
 
 enum {
-	PP_LEDGER_ENTRIES = PP_LOOKS_MOST,
+	PP_LEDGER_CHECKS = 5, /* gates */
+	PP_LEDGER_SUBJECTS = PP_LOOKS_MOST,
 	PP_LEDGER_EVENTS = 1000,  /* different ones open at a time; more share one signal */
 	PP_LEDGER_ENDED = 200,	  /* signals that ended, kept in memory */
 	PP_LEDGER_NAMED = 16384,  /* events that are not taken for new ones */
@@ -69,7 +71,7 @@ struct pp_case {
 	int64_t last_now_ns;  /* of the last look or event; when it ended, once it has */
 	int64_t quiet_now_ns; /* it came and went before, and shows the old state since; 0: not */
 	bool restless;	      /* it ended and came again */
-	struct pp_subject *entry; /* NULL for an event, and when the object has gone */
+	struct pp_subject *subject; /* NULL for an event, and when the object has gone */
 	bool dirty;
 };
 
@@ -86,7 +88,7 @@ struct pp_telling {
 struct pp_event_name {
 	enum pp_signal_kind kind;
 	char *name;
-	uint64_t of; /* of the signal */
+	uint64_t number, of; /* its own, and of the signal */
 	int64_t wall_ns;
 	bool stored;
 	struct pp_event_name *chain;
@@ -102,28 +104,39 @@ struct pp_mark {
 enum { PP_LEDGER_BUCKETS = 4096 };
 
 struct pp_ledger {
-	char id[17];		/* of this memory: tellings of another have other names */
-	char node[256];		/* hostname */
+	char run[5];	   /* of this process */
+	char id[17];	   /* of this memory: tellings of another have other names */
+	char node[256];	   /* hostname */
+	char node_id[80];  /* peerpath's identity of it; "": not known */
+	char boot[64];	   /* id of the boot that counters are of; "": not known */
+	char baseline[80]; /* id of the bundle; "": the first look */
+	int64_t baseline_ns, started_ns, saved_ns; /* wall */
+	struct pp_state_check check[PP_LEDGER_CHECKS];
+	size_t n_checks;
 	unsigned char seed[16]; /* of the hash, so that nobody can choose what collides */
 	struct pp_subject *entry[PP_LEDGER_BUCKETS];
-	size_t n_entries;
+	size_t n_subjects;
 	struct pp_case **cases; /* by id */
 	size_t n_cases, room_cases;
 	struct pp_event_name *named[PP_LEDGER_BUCKETS],
 		**ring; /* ring: PP_LEDGER_NAMED, oldest first */
-	size_t n_named;
+	size_t n_names;
 	struct pp_telling *tellings; /* by id */
 	size_t n_tellings, room_tellings;
 	struct pp_mark *place[PP_LEDGER_BUCKETS];
 	size_t n_places;
-	uint64_t last_case, last_telling; /* numbers given out */
-	uint64_t untold;		  /* left out of those that wait */
-	uint64_t left_out;		  /* looks of the last round that were too many */
+	uint64_t last_case, last_telling, last_name; /* numbers given out */
+	uint64_t told;				     /* tellings up to this one have been told */
+	uint64_t untold;			     /* left out of those that wait */
+	uint64_t left_out; /* looks of the last round that were too many */
 	uint64_t rounds;
 	enum pp_urgency urgency;
 };
 
-/* -ENOMEM; -errno of getrandom(2). */
+/* The name of a gate, static; NULL when it is none. */
+const char *pp_ledger_check_name(const char *name);
+
+/* -ENOMEM; -EIO when there is no randomness. */
 int pp_ledger_new(const char *node, struct pp_ledger **ret);
 struct pp_ledger *pp_ledger_free(struct pp_ledger *k); /* returns NULL */
 

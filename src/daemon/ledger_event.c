@@ -45,7 +45,7 @@ void pp_ledger_free_events(struct pp_ledger *k)
 {
 	struct pp_mark *p;
 
-	for (size_t i = 0; i < k->n_named; i++)
+	for (size_t i = 0; i < k->n_names; i++)
 		named_free(k->ring[i]);
 	for (size_t i = 0; i < k->n_tellings; i++)
 		telling_done(&k->tellings[i]);
@@ -82,8 +82,8 @@ static void make_room(struct pp_ledger *k)
 		*at = old->chain;
 		named_free(old);
 	}
-	k->n_named -= n;
-	memmove(k->ring, k->ring + n, k->n_named * sizeof(struct pp_event_name *));
+	k->n_names -= n;
+	memmove(k->ring, k->ring + n, k->n_names * sizeof(struct pp_event_name *));
 }
 
 int pp_event_name_add(struct pp_ledger *k, enum pp_signal_kind kind, const char *name, uint64_t of,
@@ -95,16 +95,17 @@ int pp_event_name_add(struct pp_ledger *k, enum pp_signal_kind kind, const char 
 		free(n);
 		return -ENOMEM;
 	}
-	if (k->n_named == PP_LEDGER_NAMED)
+	if (k->n_names == PP_LEDGER_NAMED)
 		make_room(k);
 	n->kind = kind;
 	n->of = of;
 	n->wall_ns = wall_ns;
 	n->stored = stored;
+	n->number = ++k->last_name;
 	bucket = &k->named[pp_ledger_bucket(k, pp_signal_key(kind), n->name)];
 	n->chain = *bucket;
 	*bucket = n;
-	k->ring[k->n_named++] = n;
+	k->ring[k->n_names++] = n;
 	return 0;
 }
 

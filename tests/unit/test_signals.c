@@ -413,7 +413,7 @@ static void test_flood(void **unused)
 	}
 	assert_int_equal(w.k->n_cases, PP_LEDGER_EVENTS + 1);
 	assert_int_equal(w.k->cases[PP_LEDGER_EVENTS]->count, 20000 - PP_LEDGER_EVENTS);
-	assert_true(w.k->n_named <= PP_LEDGER_NAMED);
+	assert_true(w.k->n_names <= PP_LEDGER_NAMED);
 	assert_true(pp_event_name_has(w.k, PP_SIGNAL_KERNEL_LOG, "b:19999"));
 	end(&w);
 }

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "daemon/monitor.h"
+#include "base/banned.h"
+
+static bool is_file(const char *where)
+{
+	return !strstr(where, "://") && strcmp(where, ":memory:") != 0;
+}
+
+static int lock_name(const char *where, char path[4200])
+{
+	return snprintf(path, 4200, "%s.lock", where) < 4200 ? 0 : -ENAMETOOLONG;
+}
+
+/* The database itself cannot be locked so: it may be put aside. */
+static int take_lock(const char *where, int *ret, struct pp_error *err)
+{
+	char path[4200];
+	int fd;
+
+	*ret = -1;
+	if (!is_file(where))
+		return 0;
+	if (lock_name(where, path))
+		return pp_error_set(err, -ENAMETOOLONG, "%.200s: the name is too long", where);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return pp_error_set(err, -errno, "%.300s: %s", path, strerrordesc_np(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+
+		(void)close(fd);
+		return pp_error_set(err, r,
+				    r == -EBUSY ? "%.300s: another monitor is at work there"
+						: "%.300s: cannot be locked",
+				    where);
+	}
+	*ret = fd;
+	return 0;
+}
+
+bool pp_monitor_at_work(const char *where)
+{
+	char path[4200];
+	bool busy = false;
+	int fd;
+
+	if (!is_file(where) || lock_name(where, path))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) {
+		busy = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+		(void)close(fd);
+	}
+	return busy;
+}
+
+static int connect_to(struct pp_keeper *keeper, struct pp_error *err)
+{
+	int r = pp_sql_open(keeper->where, PP_SQL_CREATE, &keeper->sql, err);
+
+	if (r)
+		return r;
+	r = pp_keep_prepare(keeper->sql, err);
+	if (r)
+		keeper->sql = pp_sql_close(keeper->sql);
+	return r;
+}
+
+/* With what belongs to it, so that nothing of the old one is taken for the new one's. */
+static int put_aside(struct pp_keeper *keeper, struct pp_error *err)
+{
+	static const char *const parts[] = {"", "-wal", "-shm"};
+	char from[4200], to[4200], stamp[32];
+	int r = 0;
+
+	keeper->sql = pp_sql_close(keeper->sql);
+	if (!is_file(keeper->where))
+		return -EBADMSG;
+	(void)pp_clock_stamp(pp_clock_wall(), stamp, sizeof(stamp));
+	for (size_t i = PP_ARRAY_LEN(parts); !r && i-- > 0;) {
+		if (snprintf(from, sizeof(from), "%s%s", keeper->where, parts[i]) >=
+			    (int)sizeof(from) ||
+		    snprintf(to, sizeof(to), "%s.damaged-%s%s", keeper->where, stamp, parts[i]) >=
+			    (int)sizeof(to))
+			return pp_error_set(err, -ENAMETOOLONG, "the name is too long");
+		if (rename(from, to) && errno != ENOENT)
+			r = pp_error_set(err, -errno, "%.300s: cannot be put aside: %s", from,
+					 strerrordesc_np(errno));
+	}
+	if (!r)
+		(void)snprintf(keeper->aside, sizeof(keeper->aside), "%s", to);
+	return r;
+}
+
+static int open_and_load(struct pp_keeper *keeper, const char *node, struct pp_ledger **ret,
+			 size_t *ret_odd, struct pp_error *err)
+{
+	int r = connect_to(keeper, err);
+
+	return r ? r
+		 : pp_keep_load(keeper->sql, node, pp_clock_wall(), pp_clock_monotonic(), ret,
+				ret_odd, err);
+}
+
+int pp_keeper_open(const char *where, const char *node, struct pp_keeper *ret,
+		   struct pp_ledger **ret_ledger, size_t *ret_odd, struct pp_error *err)
+{
+	struct pp_keeper keeper = {.where = where};
+	int r = take_lock(where, &keeper.lock, err);
+
+	if (r)
+		return r;
+	r = open_and_load(&keeper, node, ret_ledger, ret_odd, err);
+	if (r == -EBADMSG) {
+		*err = (struct pp_error){0};
+		r = put_aside(&keeper, err);
+		if (!r)
+			r = open_and_load(&keeper, node, ret_ledger, ret_odd, err);
+	}
+	if (r)
+		pp_keeper_close(&keeper);
+	else
+		*ret = keeper;
+	return r;
+}
+
+int pp_keeper_save(struct pp_keeper *keeper, struct pp_ledger *k, int64_t wall_ns,
+		   struct pp_error *err)
+{
+	int r = keeper->sql ? 0 : connect_to(keeper, err);
+
+	if (!r)
+		r = pp_keep_save(keeper->sql, k, wall_ns, err);
+	if (r != -EBADMSG)
+		return r;
+	*err = (struct pp_error){0};
+	r = put_aside(keeper, err);
+	if (!r)
+		r = connect_to(keeper, err);
+	if (r)
+		return r;
+	pp_keep_all_dirty(k);
+	return pp_keep_save(keeper->sql, k, wall_ns, err);
+}
+
+void pp_keeper_close(struct pp_keeper *keeper)
+{
+	keeper->sql = pp_sql_close(keeper->sql);
+	if (keeper->lock >= 0)
+		(void)close(keeper->lock);
+	keeper->lock = -1;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/monitor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/baseline.h"
+#include "daemon/keeper.h"
+#include "daemon/state_make.h"
+#include "daemon/teller.h"
+#include "judge/policy.h"
+#include "node/source.h"
+#include "base/banned.h"
+
+/* A disk that is full, or a server that is away, is tried again after so long. */
+static const int64_t AGAIN_NS = 5 * PP_SECOND, SOON_NS = 60 * PP_SECOND;
+
+struct pp_monitor {
+	struct pp_monitor_options o;
+	struct pp_thresholds *thresholds;
+	struct pp_keeper keeper;
+	struct pp_ledger *k;
+	struct pp_watching watching;
+	struct pp_teller teller;
+	int64_t saved_ns, tried_ns, told_tried_ns; /* monotonic; 0: never */
+	uint64_t shown;				   /* tellings that people have seen */
+	char save_error[512], tell_error[512];	   /* said once */
+	uint64_t untold_said;
+};
+
+static void say(const struct pp_monitor *m, const char *text)
+{
+	m->o.say(m->o.ctx, text);
+}
+
+/* Said when it is another than the last one; "" when it is over. */
+static void say_once(const struct pp_monitor *m, char said[512], const char *text)
+{
+	if (!strcmp(said, text))
+		return;
+	(void)snprintf(said, 512, "%s", text);
+	if (*text)
+		say(m, text);
+}
+
+static const char *recall(void *ctx, const char *watcher, const char *key)
+{
+	const struct pp_monitor *m = ctx;
+
+	return pp_mark_get(m->k, watcher, key);
+}
+
+static int remember(void *ctx, const char *watcher, const char *key, const char *value)
+{
+	struct pp_monitor *m = ctx;
+	int r = pp_mark_set(m->k, watcher, key, value);
+
+	return r == -E2BIG ? 0 : r;
+}
+
+static int load_thresholds(const struct pp_monitor *m, struct pp_thresholds **ret,
+			   struct pp_error *err)
+{
+	struct pp_policy *policy = NULL;
+	int r = pp_policy_load(m->o.policy, &policy, err);
+
+	if (!r)
+		r = pp_thresholds_new(policy, ret, err);
+	pp_policy_free(policy);
+	return r;
+}
+
+static int take_baseline(struct pp_monitor *m, struct pp_error *err)
+{
+	const struct pp_baseline_options options = {
+		.path = m->o.baseline,
+		.simulate = m->o.simulate,
+		.watchers = m->o.watchers,
+		.thresholds = m->thresholds,
+		.wall_ns = pp_clock_wall(),
+		.now_ns = pp_clock_monotonic(),
+	};
+	struct pp_baseline_taken taken;
+	char line[5000];
+	int r;
+
+	if (!m->o.baseline) {
+		if (!*m->k->baseline)
+			say(m,
+			    m->k->n_subjects
+				    ? "no baseline is given: what was seen at the first look is it"
+				    : "no baseline is given: the first look is it");
+		return 0;
+	}
+	r = pp_baseline_read(&options, m->k, &taken, err);
+	if (r)
+		return r;
+	(void)snprintf(line, sizeof(line), "baseline %s, verdict %s%s: %zu looks of '%s'", taken.id,
+		       pp_verdict_name(taken.verdict), taken.simulated ? " in simulation" : "",
+		       taken.looks, taken.path);
+	say(m, line);
+	return 0;
+}
+
+static void text_file(struct pp_source *s, const char *path, char *ret, size_t size)
+{
+	if (pp_source_text(s, path, ret, size))
+		*ret = '\0';
+}
+
+/* Sums of another boot are no sums of this one. */
+static void check_boot(struct pp_monitor *m)
+{
+	char boot[sizeof(m->k->boot)];
+	struct pp_subject *e = NULL;
+
+	text_file(m->o.source, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	if (!strcmp(boot, m->k->boot))
+		return;
+	while ((e = pp_subject_next(m->k, e)))
+		if (pp_signal_shape(e->kind) == PP_SHAPE_COUNTER)
+			e->away = true;
+	(void)snprintf(m->k->boot, sizeof(m->k->boot), "%s", boot);
+}
+
+static int open_ledger(struct pp_monitor *m, struct pp_error *err)
+{
+	char node[256], line[512];
+	size_t odd = 0;
+	int r;
+
+	text_file(m->o.source, "/proc/sys/kernel/hostname", node, sizeof(node));
+	if (!*node)
+		text_file(m->o.source, "/etc/hostname", node, sizeof(node));
+	r = pp_keeper_open(m->o.where, *node ? node : NULL, &m->keeper, &m->k, &odd, err);
+	if (r)
+		return r;
+	if (*m->keeper.aside) {
+		(void)snprintf(line, sizeof(line),
+			       "the database was damaged and is now '%.200s'; a new one begins",
+			       m->keeper.aside);
+		say(m, line);
+	}
+	if (odd) {
+		(void)snprintf(line, sizeof(line),
+			       "%zu rows of the database are not as this program writes them: left "
+			       "out",
+			       odd);
+		say(m, line);
+	}
+	m->k->started_ns = pp_clock_wall();
+	m->shown = m->k->told;
+	check_boot(m);
+	return 0;
+}
+
+static void begin_watching(struct pp_monitor *m)
+{
+	m->watching = (struct pp_watching){
+		.watchers = m->o.watchers,
+		.period_ns = m->o.period_ns,
+		.alive = m->o.alive,
+		.alive_ctx = m->o.ctx,
+		.context = {.source = m->o.source,
+			    .live = pp_source_may_ask(m->o.source),
+			    .logs = m->o.logs,
+			    .slo = m->o.slo,
+			    .recall = recall,
+			    .remember = remember,
+			    .ctx = m},
+	};
+}
+
+int pp_monitor_open(const struct pp_monitor_options *options, struct pp_monitor **ret,
+		    struct pp_error *err)
+{
+	struct pp_monitor *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return pp_error_set(err, -ENOMEM, "out of memory");
+	m->o = *options;
+	m->teller.fd = -1;
+	m->keeper.lock = -1;
+	begin_watching(m);
+	r = load_thresholds(m, &m->thresholds, err);
+	if (!r && m->o.events)
+		r = pp_teller_open(m->o.events, &m->teller, err);
+	if (!r)
+		r = open_ledger(m, err);
+	if (!r)
+		r = take_baseline(m, err);
+	if (r)
+		pp_monitor_close(m);
+	else
+		*ret = m;
+	return r;
+}
+
+/* True when everything that changed is in the database. */
+static bool save(struct pp_monitor *m, int64_t wall_ns, int64_t now_ns)
+{
+	struct pp_error err = {0};
+	char line[512];
+	int r;
+
+	m->tried_ns = now_ns;
+	r = pp_keeper_save(&m->keeper, m->k, wall_ns, &err);
+	if (*m->keeper.aside && !r) {
+		(void)snprintf(line, sizeof(line),
+			       "the database was damaged and is now '%.200s'; a new one begins",
+			       m->keeper.aside);
+		say(m, line);
+		*m->keeper.aside = '\0';
+	}
+	if (r) {
+		(void)snprintf(line, sizeof(line),
+			       "cannot write what is known: %.300s; watching goes on in memory",
+			       err.text);
+		say_once(m, m->save_error, line);
+		return false;
+	}
+	if (*m->save_error)
+		say(m, "what is known can be written again, and has been");
+	say_once(m, m->save_error, "");
+	m->saved_ns = now_ns;
+	return true;
+}
+
+static bool is_time_to_save(const struct pp_monitor *m, int64_t now_ns)
+{
+	if (m->k->urgency == PP_NOT_URGENT)
+		return false;
+	if (*m->save_error)
+		return now_ns - m->tried_ns >= AGAIN_NS;
+	return m->k->urgency == PP_NOW || !m->saved_ns || now_ns - m->saved_ns >= SOON_NS;
+}
+
+/* People see each once in this process, whatever becomes of the file. */
+static void show(struct pp_monitor *m)
+{
+	const struct pp_telling *t;
+
+	for (size_t i = 0; (t = pp_telling_at(m->k, i)); i++) {
+		if (t->id <= m->shown)
+			continue;
+		m->o.tell(m->o.ctx, t);
+		m->shown = t->id;
+	}
+}
+
+/* In order: one that cannot be written holds back those behind it. */
+static void write_events(struct pp_monitor *m, int64_t now_ns)
+{
+	const struct pp_telling *t;
+	struct pp_error err = {0};
+	char line[600];
+	int r = 0;
+
+	if (*m->tell_error && now_ns - m->told_tried_ns < AGAIN_NS)
+		return;
+	m->told_tried_ns = now_ns;
+	for (size_t i = 0; !r && (t = pp_telling_at(m->k, i)); i++) {
+		if (t->id <= m->k->told)
+			continue;
+		r = m->o.events ? pp_teller_write(&m->teller, t->line, &err) : 0;
+		if (!r) {
+			m->k->told = t->id;
+			pp_ledger_urge(m->k, PP_SOON);
+		}
+	}
+	if (r) {
+		(void)snprintf(line, sizeof(line), "cannot write events: %.400s; they wait",
+			       err.text);
+		say_once(m, m->tell_error, line);
+		return;
+	}
+	say_once(m, m->tell_error, "");
+	pp_tellings_done(m->k, m->k->told);
+}
+
+static void say_lost(struct pp_monitor *m)
+{
+	char line[200];
+
+	if (m->k->untold == m->untold_said)
+		return;
+	m->untold_said = m->k->untold;
+	(void)snprintf(line, sizeof(line),
+		       "%llu events could wait no longer and are not told: more than %d wait",
+		       (unsigned long long)m->k->untold, PP_LEDGER_TOLD);
+	say(m, line);
+}
+
+int pp_monitor_round(struct pp_monitor *m, struct pp_error *err)
+{
+	struct pp_round round = {.thresholds = m->thresholds};
+	int r;
+
+	round.now_ns = m->watching.context.now_ns = pp_clock_monotonic();
+	round.wall_ns = m->watching.context.wall_ns = pp_clock_wall();
+	r = pp_watching_look(&m->watching, &round, err);
+	if (r)
+		return r;
+	r = pp_signals_judge(m->k, &round);
+	if (r)
+		return pp_error_set(err, r, "out of memory");
+	if (is_time_to_save(m, round.now_ns))
+		(void)save(m, round.wall_ns, round.now_ns);
+	/* What is not written is told too: an alarm does not wait for a disk. */
+	show(m);
+	write_events(m, round.now_ns);
+	say_lost(m);
+	return 0;
+}
+
+int64_t pp_monitor_next(const struct pp_monitor *m)
+{
+	return pp_watching_next(&m->watching);
+}
+
+int pp_monitor_reload(struct pp_monitor *m, struct pp_error *err)
+{
+	struct pp_thresholds *fresh = NULL;
+	int r = load_thresholds(m, &fresh, err);
+
+	if (r)
+		return r;
+	pp_thresholds_free(m->thresholds);
+	m->thresholds = fresh;
+	if (m->o.events)
+		r = pp_teller_reopen(&m->teller, err);
+	return r ? r : take_baseline(m, err);
+}
+
+struct pp_monitor *pp_monitor_close(struct pp_monitor *m)
+{
+	if (!m)
+		return NULL;
+	if (m->k && m->saved_ns) {
+		/* With the last numbers, so that growth meanwhile is seen at the next start. */
+		pp_ledger_urge(m->k, PP_NOW);
+		(void)save(m, pp_clock_wall(), pp_clock_monotonic());
+	}
+	pp_watching_done(&m->watching);
+	pp_keeper_close(&m->keeper);
+	pp_teller_close(&m->teller);
+	pp_ledger_free(m->k);
+	pp_thresholds_free(m->thresholds);
+	free(m);
+	return NULL;
+}
+
+const struct pp_ledger *pp_monitor_ledger(const struct pp_monitor *m)
+{
+	return m->k;
+}
+
+int pp_monitor_state(const struct pp_monitor *m, struct pp_arena *arena, struct pp_state *ret)
+{
+	return pp_state_make(m->k, pp_clock_wall(), arena, ret);
+}
+
+int pp_monitor_worst(const struct pp_monitor *m)
+{
+	int worst = -1;
+
+	for (size_t i = 0; i < m->k->n_cases; i++)
+		if (!m->k->cases[i]->ended_ns && (int)m->k->cases[i]->level > worst)
+			worst = (int)m->k->cases[i]->level;
+	return worst;
+}
+
+const char *pp_monitor_status(const struct pp_monitor *m, char *text, size_t size)
+{
+	unsigned int open[PP_LEVEL_ALARM + 1] = {0};
+
+	for (size_t i = 0; i < m->k->n_cases; i++)
+		if (!m->k->cases[i]->ended_ns)
+			open[m->k->cases[i]->level]++;
+	(void)snprintf(text, size, "%zu looks; open signals: %u alarm, %u early, %u info",
+		       m->k->n_subjects, open[PP_LEVEL_ALARM], open[PP_LEVEL_EARLY],
+		       open[PP_LEVEL_INFO]);
+	return text;
+}

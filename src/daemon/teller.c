@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/teller.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+static int fail(const struct pp_teller *t, int error, struct pp_error *err)
+{
+	return pp_error_set(err, -error, "%s: %s", t->path, strerrordesc_np(error));
+}
+
+/* The last line without its end, which a kill left: it is told again, whole. */
+static int cut_partial(const struct pp_teller *t)
+{
+	off_t end = lseek(t->fd, 0, SEEK_END), keep = end;
+	char buf[4096];
+
+	while (keep > 0) {
+		size_t want = keep < (off_t)sizeof(buf) ? (size_t)keep : sizeof(buf);
+		ssize_t n = pread(t->fd, buf, want, keep - (off_t)want);
+		const char *nl = n == (ssize_t)want ? memrchr(buf, '\n', want) : NULL;
+
+		if (n != (ssize_t)want)
+			return n < 0 ? errno : EIO;
+		keep -= (off_t)want;
+		if (nl) {
+			keep += nl - buf + 1;
+			break;
+		}
+		if (end - keep > (1 << 20)) /* no file of ours: its end is its owner's */
+			return 0;
+	}
+	return keep < end && ftruncate(t->fd, keep) ? errno : 0;
+}
+
+static bool is_file(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+int pp_teller_open(const char *path, struct pp_teller *ret, struct pp_error *err)
+{
+	struct pp_teller t = {.path = path};
+	int error = 0;
+
+	/* Without waiting: a pipe that nobody reads is an error, not a hanging monitor. */
+	t.fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
+	if (t.fd < 0)
+		return fail(&t, errno, err);
+	if (is_file(t.fd))
+		error = cut_partial(&t);
+	if (error) {
+		(void)close(t.fd);
+		return fail(&t, error, err);
+	}
+	*ret = t;
+	return 0;
+}
+
+void pp_teller_close(struct pp_teller *t)
+{
+	if (t->fd >= 0)
+		(void)close(t->fd);
+	t->fd = -1;
+}
+
+int pp_teller_write(struct pp_teller *t, const char *line, struct pp_error *err)
+{
+	struct iovec parts[2] = {{(void *)(uintptr_t)line, strlen(line)},
+				 {(void *)(uintptr_t) "\n", 1}};
+	bool file = is_file(t->fd);
+	off_t end = file ? lseek(t->fd, 0, SEEK_END) : 0;
+	ssize_t n = writev(t->fd, parts, 2);
+	int error = n < 0 ? errno : ENOSPC;
+
+	if (n == (ssize_t)(parts[0].iov_len + 1)) {
+		if (!file || !fdatasync(t->fd))
+			return 0;
+		error = errno;
+	}
+	if (file && n != 0 && end >= 0 && ftruncate(t->fd, end))
+		error = errno;
+	return fail(t, error, err);
+}
+
+int pp_teller_reopen(struct pp_teller *t, struct pp_error *err)
+{
+	struct pp_teller fresh;
+	int r = pp_teller_open(t->path, &fresh, err);
+
+	if (r)
+		return r;
+	pp_teller_close(t);
+	*t = fresh;
+	return 0;
+}
