@@ -90,6 +90,7 @@ int pp_cmd_profile(const struct pp_args *args);
 int pp_cmd_rollout(const struct pp_args *args);
 int pp_cmd_fleet(const struct pp_args *args);
 int pp_cmd_history(const struct pp_args *args);
+int pp_cmd_monitor(const struct pp_args *args);
 int pp_cmd_completion(const struct pp_args *args);
 int pp_cmd_help(const struct pp_args *args);
 

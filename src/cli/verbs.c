@@ -250,6 +250,25 @@ static const struct pp_option history_options[] = {
 	{NULL},
 };
 
+static const char *const level_words[] = {"early", "alarm", NULL};
+
+static const struct pp_option monitor_options[] = {
+	{"baseline", 0, "PATH", "a bundle, or a directory: the newest in it that passed", NULL},
+	{"policy", 0, "FILE", "thresholds: section monitor of the site's policy", NULL},
+	{"state", 0, "FILE", "database (monitor.db in $STATE_DIRECTORY, /var/lib/peerpath)", NULL},
+	{"events", 0, "FILE", "append what is told to FILE, one JSON object a line", NULL},
+	{"log", 0, "GLOB", "logs of jobs, for errors of NCCL; may be repeated", NULL},
+	{"slo", 0, "WHERE", "the application's metrics: a file, or http://127.0.0.1:PORT/metrics",
+	 NULL},
+	{"period", 0, "TIME", "how often each watcher looks, instead of its own period", NULL},
+	{"once", 0, NULL, "one round, then say what is known", NULL},
+	{"for", 0, "TIME", "stop after this time", NULL},
+	{"show", 0, NULL, "say what the database holds, and look at nothing", NULL},
+	{"simulate", 0, NULL, "take a bundle of a simulation for the baseline", NULL},
+	{"fail-on", 0, "LEVEL", "level from which on the exit status is 1 (early)", level_words},
+	{NULL},
+};
+
 /* No recording: a profile is about files that can be changed. */
 static const struct pp_option profile_common[] = {
 	JSON,	{"root", 0, "DIR", "the root of an image, or of a tree elsewhere", NULL},
@@ -385,6 +404,15 @@ const struct pp_verb pp_verbs[] = {
 	 "Every gain in the fleet's database: the direct path beside the one through the host, or\n"
 	 "beside the same job with it off; with NODE also what changed on it and was measured.",
 	 "0 shown", history_options, pp_output_options, NULL, 0, 1, pp_cmd_history},
+	{"monitor", "", "keep it proven: a service that watches for changes",
+	 "Looks at the node again and again, without traffic and without a CUDA context, compares\n"
+	 "with the baseline, and tells each change once: info, early or alarm. Nothing is an "
+	 "alarm\n"
+	 "without a threshold in the site's policy. State survives restarts; SIGHUP reads policy\n"
+	 "and baseline anew. docs/monitor.md has what is watched.",
+	 "--once, --for, --show: 0 nothing is open, 1 a signal is, 2 nothing can be read; "
+	 "otherwise 0 told to stop",
+	 monitor_options, pp_common_options, NULL, 0, 0, pp_cmd_monitor},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.",
 	 "0 printed", NULL, pp_help_options, NULL, 0, 0, pp_cmd_completion},
 	{"help", "[VERB]", "help on a verb", "Prints help.", "0 printed", NULL, pp_help_options,
