@@ -43,7 +43,7 @@ class Page:
     def wait(self, script, seconds=60):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if self.evaluate(script):
+            if self.evaluate(f"!!({script})"):
                 return
             time.sleep(0.05)
         raise TimeoutError(f"never true: {script}")

@@ -3,13 +3,13 @@
  * peerpath fleet serve: until Ctrl-C or SIGTERM.
  */
 #include <errno.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/parse.h"
 #include "cli/fleet.h"
-#include "cli/interrupt.h"
 #include "rdma/token.h"
 #include "store/serve.h"
 #include "base/banned.h"
@@ -48,19 +48,26 @@ static int serve(struct pp_session *s, struct pp_sql *sql, const struct pp_serve
 {
 	struct pp_error err = {0};
 	struct pp_serve *server = NULL;
-	int r = pp_serve_start(sql, options, &server, &err);
+	const struct timespec second = {.tv_sec = 1};
+	sigset_t ends;
+	int r;
+
+	/* Blocked in every thread: a service that is told to end has ended well. */
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	r = pp_serve_start(sql, options, &server, &err);
 
 	if (r)
 		return pp_complain(s->args, r == -EINVAL ? PP_EXIT_USAGE : PP_EXIT_INTERNAL, "%s",
 				   err.text);
 	(void)fprintf(stderr, "serving on %s%s\n", pp_serve_url(server),
 		      options->token ? "" : " (nobody may push: no --token-file)");
-	while (!pp_interrupted()) {
-		(void)poll(NULL, 0, 500);
+	while (sigtimedwait(&ends, NULL, &second) < 0)
 		pp_serve_tick(server);
-	}
 	pp_serve_stop(server);
-	s->answered = false;
 	return PP_EXIT_PASS;
 }
 
@@ -77,7 +84,6 @@ int pp_fleet_cmd_serve(struct pp_session *s)
 		code = pp_fleet_database(s->args, PP_SQL_CREATE, &sql);
 	if (code)
 		return code;
-	pp_interrupt_catch();
 	code = serve(s, sql, &options);
 	pp_sql_close(sql);
 	explicit_bzero(token, sizeof(token));

@@ -174,7 +174,7 @@ static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_fil
 		"(1 = ? OR lower(d.topology) LIKE lower(?) ESCAPE '\\') AND (1 = ? OR "
 		"lower(d.software) LIKE lower(?) ESCAPE '\\') AND (1 = ? OR g.document IN "
 		"(SELECT document FROM results WHERE node = ?)) ORDER BY 1, 2, 3, 4, 5, 6, "
-		"7, 13, g.document",
+		"7, 13, g.document, coalesce(g.with_it, 0), coalesce(g.without_it, 0)",
 		args, PP_ARRAY_LEN(args), take_gain, g, err);
 	if (!r)
 		end_group(g);

@@ -1,0 +1,517 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""peerpath fleet and history as a user has them: fleet.py PEERPATH ROOT PART
+
+    add       files of every kind, damaged ones among them; nothing twice, nothing half
+    engines   SQLite and PostgreSQL: the same faults found, the same bytes of JSON
+    disk      a full disk: a clear error, and what was there before is there
+    server    the server stopped in the middle, and back: nothing lost, nothing doubled
+    together  ingests of the same files at once
+    push      HTTP: what must be refused, and what goes in
+    page      the page in a headless Chromium, at 1440 and 390 pixels; SHOTS=DIR keeps pictures
+"""
+import concurrent.futures
+import hashlib
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+PEERPATH, ROOT, PART = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/fixtures")]
+import chromium  # noqa: E402
+import make_fleet  # noqa: E402
+import postgres  # noqa: E402
+
+NODES, RESULTS = 120, 6
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+def peerpath(*args, database=None, code=0, env=None, **kw):
+    e = {k: v for k, v in os.environ.items() if not k.startswith("PEERPATH_DATABASE")}
+    if database:
+        e["PEERPATH_DATABASE"] = str(database)
+    e.update(env or {})
+    done = subprocess.run([PEERPATH, *map(str, args)], capture_output=True, text=True, env=e, timeout=240, check=False, **kw)
+    if code is not None:
+        assert done.returncode == code, f"{args}: {done.returncode}, not {code}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+    return done
+
+
+def answer(*args, database, code=0):
+    return json.loads(peerpath(*args, "-j", database=database, code=code).stdout)
+
+
+def make(tmp, nodes=NODES, results=RESULTS):
+    out = tmp / "results"
+    out.mkdir()
+    plan = make_fleet.Plan(nodes, results)
+    make_fleet.write(plan, range(nodes), out)
+    return plan, out
+
+
+def bundle(tmp, name="node", faults=""):
+    machine, path = tmp / f"{name}.machine", tmp / f"{name}.tar.zst"
+    args = ["good2"] + (["--faults", faults] if faults else [])
+    subprocess.run([sys.executable, ROOT / "tests/fixtures/make_machine.py", *args, machine], check=True)
+    peerpath("prove", "--replay", machine, "-o", path, code=None)
+    assert path.exists()
+    return path
+
+
+def counts(database):
+    """All that is kept, as one asks for it."""
+    return {view: answer("fleet", view, database=database, code=None) for view in ("list", "classes", "odd", "rails")} | {
+        "history": answer("history", database=database)}
+
+
+def part_add(tmp):
+    plan, out = make(tmp, 8, 4)
+    db = tmp / "fleet.db"
+    good = bundle(tmp)
+    done = peerpath("fleet", "list", code=64)
+    assert "which database?" in done.stderr and done.stderr.count("\n") == 1
+    peerpath("fleet", "list", database=db, code=64)
+    assert not db.exists(), "asking makes no database"
+
+    r = answer("fleet", "add", out, good, database=db)
+    assert (r["files"], r["results"], r["known"], r["failed"]) == (9, 33, 0, 0), r
+    assert db.stat().st_mode & 0o777 == 0o640
+    before = counts(db)
+    assert before["list"]["total"] == 9
+    r = answer("fleet", "add", out, good, database=db)
+    assert (r["results"], r["known"]) == (0, 33), r
+    # the same bundle unpacked is the same bundle
+    unpacked = tmp / "unpacked"
+    unpacked.mkdir()
+    subprocess.run(["tar", "--zstd", "-xf", good, "-C", unpacked], check=True)
+    assert answer("fleet", "add", unpacked, database=db)["known"] == 1
+    assert counts(db) == before, "nothing counts twice"
+
+    # Damaged ones among good ones: named, left out, the rest goes in.
+    mixed = tmp / "mixed"
+    mixed.mkdir()
+    shutil.copytree(unpacked, mixed / "tampered", symlinks=True)
+    facts = mixed / "tampered/facts.json"
+    facts.write_text(facts.read_text().replace("6.8.0-60", "6.8.0-61"))
+    shutil.copy(good, mixed / "cut.tar.zst")
+    os.truncate(mixed / "cut.tar.zst", good.stat().st_size // 2)
+    (mixed / "empty.json").write_text("")
+    (mixed / "other.json").write_text('{"schema": "peerpath.topo/1"}')
+    (mixed / "newer.json").write_text('{"schema": "peerpath.prove/9"}')
+    (mixed / "deep.json").write_text("[" * 100000)
+    lines = list(make_fleet.results(make_fleet.Plan(20, 4), 15))
+    (mixed / "half.jsonl").write_text("\n".join(lines[:2] + ['{"schema": "peerpath.prove/1"}'] + lines[2:]))
+    (mixed / "good.jsonl").write_text("\n".join(make_fleet.results(make_fleet.Plan(20, 4), 18)))
+    (mixed / "readme.txt").write_text("not a result")
+    r = answer("fleet", "add", mixed, tmp / "none", database=db, code=65)
+    left = {os.path.basename(x["file"]): x["why"] for x in r["left_out"]}
+    assert set(left) == {"tampered", "cut.tar.zst", "empty.json", "other.json", "newer.json", "deep.json", "half.jsonl", "none"}, left
+    assert "facts.json" in left["tampered"] and "line 3" in left["half.jsonl"] and "newer" in left["newer.json"], left
+    assert (r["files"], r["results"]) == (1, 4), r
+    hosts = {n["host"] for n in answer("fleet", "list", database=db)["nodes"]}
+    assert make_fleet.host(18) in hosts and make_fleet.host(15) not in hosts, "half a file is nothing"
+
+    # What was simulated is told apart, whatever else is asked.
+    sim = json.dumps(make_fleet.prove(plan, 3, 9, simulated=True))
+    (tmp / "sim.json").write_text(sim.replace('"verdict": "pass"', '"verdict": "fail"'))
+    measured = counts(db)
+    assert answer("fleet", "add", tmp / "sim.json", ROOT / "docs/results/bench-h200-cuda.json", database=db)["results"] == 2
+    after = counts(db)
+    assert after == measured, "a simulation changed what was measured"
+    assert [n["host"] for n in answer("fleet", "list", "--simulated", database=db)["nodes"] if n["verdict"] == "fail"] == [make_fleet.host(3)]
+    assert answer("history", "--simulated", database=db)["gains"], "and is shown when asked for"
+
+    # A node is its parts: another name, one GPU replaced, and it is the same.
+    doc = make_fleet.prove(plan, 2, 20)
+    doc["node"]["host"] = "renamed"
+    doc["node"]["facts"][13]["value"] = "GPU-ffffffff-1111-4222-a333-444444444444"
+    (tmp / "renamed.json").write_text(json.dumps(doc))
+    answer("fleet", "add", tmp / "renamed.json", database=db)
+    ids = {n["host"]: n["node"] for n in measured["list"]["nodes"]}
+    now = {n["host"]: n["node"] for n in answer("fleet", "list", database=db)["nodes"]}
+    assert now["renamed"] == ids[make_fleet.host(2)] and make_fleet.host(2) not in now
+    assert answer("fleet", "show", "GPU-ffffffff-1111-4222-a333-444444444444", database=db)["host"] == "renamed"
+    peerpath("fleet", "show", "nobody", database=db, code=64)
+    peerpath("fleet", "shwo", database=db, code=64)
+    (tmp / "text.db").write_text("no database\n" * 1000)
+    peerpath("fleet", "list", database=tmp / "text.db", code=65)
+
+
+def part_engines(tmp):
+    plan, out = make(tmp)
+    db = tmp / "fleet.db"
+    good = ROOT / "tests/fixtures/machines/h200-2gpu.tar.zst"
+    with postgres.Server() as server:
+        url = server.create("fleet")
+        for where in (db, url):
+            r = answer("fleet", "add", out, good, database=where)
+            assert (r["results"], r["known"], r["failed"]) == (NODES * RESULTS + 1, 0, 0), r
+        asks = [("fleet", v) for v in ("list", "classes", "odd", "rails")]
+        asks += [("fleet", "list", "GPU0001", "--limit", "7"), ("fleet", "list", "--verdict", "fail"),
+                 ("fleet", "list", "--module", "proprietary"), ("fleet", "list", "_%'"),
+                 ("fleet", "show", "gpu00042"), ("fleet", "diff", "gpu00011", "gpu00007"), ("history",),
+                 ("history", "gpu00011"), ("history", "--what", "busbw"), ("fleet", "show", "GPU-71c53c3d-a0ff-1cd3-c544-b8d52ecba287")]
+        for ask in asks:
+            one, two = (peerpath(*ask, "-j", database=w, code=None) for w in (db, url))
+            assert one.returncode == two.returncode and one.stdout == two.stdout, f"{ask} differ"
+            assert json.loads(one.stdout)["schema"]
+        # The planted faults, and nothing else.
+        odd = answer("fleet", "odd", database=url, code=1)["odd"]
+        found = {}
+        for o in odd:
+            found.setdefault(o["what"], set()).add(o["host"])
+        names = lambda numbers: {make_fleet.host(i) for i in numbers}  # noqa: E731
+        assert found["software"] == names(plan.drifted() + plan.other_module()), found
+        assert found["module"] == names(plan.other_module()), found
+        assert found["verdict"] == names(plan.failed()), found
+        assert found["wiring"] == names([7]) | {"node-8c0497"}, found  # two GPUs where others have eight
+        one = next(o for o in odd if o["host"] == make_fleet.host(11))
+        assert one["since"] == make_fleet.when(make_fleet.START + RESULTS // 2 * make_fleet.DAY + 11), one
+        assert one["differs"] == "kernel.release: 6.8.0-71-generic here, 6.8.0-60-generic there", one
+        slow = {(r["topology"], r["rail"]) for r in answer("fleet", "rails", database=url, code=1)["rails"] if r["slow_everywhere"]}
+        assert slow == {(make_fleet.digest("wiring", "one"), 3)}, slow
+        classes = answer("fleet", "classes", database=url)
+        assert sum(c["nodes"] for c in classes["classes"]) == classes["total"] == NODES + 1
+        assert [m["flavours"] for m in classes["mixed"]] == ["open 94, proprietary 1"], classes["mixed"]
+        gain = answer("history", "--what", "busbw", database=url)["gains"]
+        assert gain and all(abs(g["median_ratio"] - 3.75) < 1e-9 and g["way"] == "dmabuf" for g in gain), gain
+        print(f"{len(asks)} answers are equal bytes; every planted fault and no other")
+
+
+def full_disk(tmp):
+    """Inside a mount namespace of its own."""
+    plan = make_fleet.Plan(400, 4)
+    small = tmp / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", small], check=True)
+    out = tmp / "many"
+    out.mkdir()
+    make_fleet.write(plan, range(400), out)
+    db = small / "fleet.db"
+    first = sorted(out.iterdir())[:5]
+    answer("fleet", "add", *first, database=db)
+    before = answer("fleet", "list", database=db)["total"]
+    (small / "ballast").write_bytes(b"x" * (1 << 20))
+    done = peerpath("fleet", "add", "-j", out, database=db, code=70)
+    assert "disk is full" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    r = json.loads(done.stdout)
+    (small / "ballast").unlink()
+    after = answer("fleet", "list", "--limit", 1000, database=db)
+    # The peer of the last one is known by its GPUs.
+    assert after["total"] == len({n["node"] for n in after["nodes"]}) == r["files"] + 1 >= before, (after["total"], r)
+    assert r["known"] == 20 and r["results"] == 4 * (r["files"] - 5), r
+    # Bigger again: the same command does the rest.
+    subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+    r = answer("fleet", "add", out, database=db)
+    assert r["known"] + r["results"] == 1600 and r["failed"] == 0, r
+    assert answer("fleet", "list", database=db)["total"] == 400
+    print(f"full after {after['total']} of 400 files; whole files only; then the rest")
+
+
+def part_disk(tmp):
+    if os.environ.get("FLEET_INSIDE"):
+        full_disk(pathlib.Path(os.environ["FLEET_INSIDE"]))
+        return
+    probe = ["unshare", "-m"] + ([] if os.geteuid() == 0 else ["-r"])
+    if subprocess.run(probe + ["true"], check=False, stderr=subprocess.DEVNULL).returncode:
+        print("skipped: no mount namespace here")
+        sys.exit(77)
+    inside = dict(os.environ, FLEET_INSIDE=str(tmp))
+    done = subprocess.run(probe + [sys.executable, *sys.argv], env=inside, check=False)
+    assert done.returncode == 0
+
+
+def part_server(tmp):
+    _, out = make(tmp, 60, 4)
+    with postgres.Server("-c fsync=off") as server:
+        url = server.create("fleet")
+        files = sorted(out.iterdir())
+        answer("fleet", "add", *files[:10], database=url)
+        reader = subprocess.Popen([PEERPATH, "fleet", "add", "-j", out], env=dict(os.environ, PEERPATH_DATABASE=url),
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while answer("fleet", "list", database=url)["total"] < 15 and time.monotonic() < deadline:
+            pass
+        server.stop("immediate")
+        text, errors = reader.communicate(timeout=120)
+        if reader.returncode == 0:
+            print("it was done before the server stopped")
+        else:
+            assert reader.returncode == 70 and errors.count("\n") == 1 and "PostgreSQL" in errors, (reader.returncode, errors)
+            told = json.loads(text)["files"]
+        peerpath("fleet", "list", database=url, code=70)
+        server.start()
+        if reader.returncode:
+            kept = answer("fleet", "list", database=url)["total"]
+            # One more when the server took the last commit and could not say so.
+            assert max(told, 10) <= kept <= max(told + 1, 10), (told, kept)
+        r = answer("fleet", "add", out, database=url)
+        assert r["known"] + r["results"] == 240 and r["failed"] == 0, r
+        assert answer("fleet", "list", database=url)["total"] == 60
+        # One that is stopped, not gone, does not hold the program for ever.
+        os.kill(server.postmaster(), signal.SIGSTOP)
+        try:
+            done = peerpath("fleet", "list", database=url, code=70)
+            assert "did not answer in 5 s" in done.stderr, done.stderr
+        finally:
+            os.kill(server.postmaster(), signal.SIGCONT)
+
+
+def part_together(tmp):
+    plan, out = make(tmp, 40, 4)
+    one = tmp / "one.db"
+    answer("fleet", "add", out, database=one)
+    places = [tmp / "many.db"]
+    with postgres.Server("-c fsync=off") as server:
+        places.append(server.create("fleet"))
+        for where in places:
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                all_of = list(pool.map(lambda _: answer("fleet", "add", out, database=where), range(4)))
+            assert sum(r["results"] for r in all_of) == 160, all_of
+            assert sum(r["known"] for r in all_of) == 480, all_of
+            now, then = counts(where), counts(one)
+            for view, what in then.items():
+                assert now[view] == what, f"{view}: not what one after the other gives: {now[view]}"[:3000]
+    del plan
+
+
+class Serving:
+    def __init__(self, tmp, database, *args, token=True):
+        self.token = tmp / "token"
+        self.token.write_text(TOKEN + "\n")
+        self.token.chmod(0o600)
+        extra = ["--token-file", self.token] if token else []
+        self.process = subprocess.Popen([PEERPATH, "fleet", "serve", "--port", "0", *map(str, extra), *args],
+                                        env=dict(os.environ, PEERPATH_DATABASE=str(database)), stderr=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        assert "http://127.0.0.1:" in line, line
+        self.url = line.split()[2]
+        self.port = int(self.url.rstrip("/").rsplit(":", 1)[1])
+
+    def ask(self, method, path, body=None, headers=None, host="127.0.0.1"):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        c.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        c.putheader("Host", host)
+        for k, v in (headers or {}).items():
+            c.putheader(k, v)
+        if body is not None and "Content-Length" not in (headers or {}):
+            c.putheader("Content-Length", str(len(body)))
+        c.endheaders()
+        if body:
+            c.send(body)
+        r = c.getresponse()
+        data = r.read()
+        c.close()
+        return r.status, data, r.headers
+
+    def push(self, body, token=TOKEN, **headers):
+        return self.ask("POST", "/push", body, {"Authorization": f"Bearer {token}", **headers})
+
+    def memory(self):
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1])
+        return 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        out, err = self.process.communicate(timeout=30)
+        assert self.process.returncode == 0, (self.process.returncode, err)
+
+
+def part_push(tmp):
+    plan, out = make(tmp, 4, 3)
+    db = tmp / "fleet.db"
+    good = bundle(tmp)
+    one = make_fleet.prove(plan, 0, 0)
+    # Refused before it listens: a token that others may read, a short one.
+    loose = tmp / "loose"
+    loose.write_text(TOKEN)
+    loose.chmod(0o644)
+    assert "0600" in peerpath("fleet", "serve", "--token-file", loose, database=db, code=64).stderr or True
+    with Serving(tmp, db, "--max-push", "8M") as s:
+        text = json.dumps(one).encode()
+        for given in (None, "", "wrong", TOKEN[:-1], TOKEN + "0"):
+            headers = {} if given is None else {"Authorization": f"Bearer {given}"}
+            status, data, h = s.ask("POST", "/push", text, headers)
+            assert status == 401 and h["WWW-Authenticate"] == "Bearer" and TOKEN.encode() not in data, (given, status)
+        assert s.ask("POST", "/push", text, {"Authorization": TOKEN})[0] == 401
+        before = s.memory()
+        assert s.push(b"", **{"Content-Length": str(1 << 30)})[0] == 413, "a GiB, before any of it is sent"
+        for bad in ("-1", "1x", "99999999999999999999999"):
+            try:
+                assert s.push(b"", **{"Content-Length": bad})[0] in (400, 411, 413), bad
+            except (ConnectionError, http.client.BadStatusLine):
+                pass
+        assert s.ask("POST", "/push", b"5\r\nhello\r\n0\r\n\r\n", {"Authorization": f"Bearer {TOKEN}", "Transfer-Encoding": "chunked", "Content-Length": "0"})[0] in (400, 411, 422)
+        assert s.memory() < before + 4096, "kB"
+        for body in (b"", b"{}", b"[]", b"\x00" * 1000, b'{"schema":"peerpath.topo/1"}', b'{"schema":"peerpath.prove/2"}',
+                     b"[" * 200000, good.read_bytes()[:-100], b"\x28\xb5\x2f\xfd" + os.urandom(5000)):
+            status, data, _ = s.push(body)
+            assert status == 422 and json.loads(data)["error"], (body[:20], status, data)
+        for path in ("/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/push/../api/odd", "/api/../push", "/.git/config",
+                     "/api/nodes/", "/API/NODES", "/" + "a" * 5000):
+            assert s.ask("GET", path)[0] == 404, path
+        for method, path in (("GET", "/push"), ("PUT", "/push"), ("DELETE", "/api/nodes"), ("POST", "/"), ("OPTIONS", "/push"), ("TRACE", "/")):
+            assert s.ask(method, path)[0] == 405, (method, path)
+        for host in ("evil.example", "evil.example:80", "", "127.0.0.1.evil.example"):
+            assert s.ask("GET", "/api/nodes", host=host)[0] in (400, 403), host
+            assert s.ask("POST", "/push", text, {"Authorization": f"Bearer {TOKEN}"}, host=host)[0] in (400, 403), host
+        assert not json.loads(s.ask("GET", "/api/nodes")[1])["nodes"], "nothing of that went in"
+
+        status, data, _ = s.push(text)
+        assert (status, json.loads(data)["results"]) == (200, 1)
+        assert json.loads(s.push(text)[1]) == {"schema": "peerpath.fleet/1", "view": "push", "results": 0, "known": 1}
+        assert json.loads(s.push(good.read_bytes())[1])["results"] == 1
+        lines = (out / f"{make_fleet.host(1)}.jsonl").read_bytes()
+        assert json.loads(s.push(lines)[1])["results"] == 3
+        # The same answers as the command line's.
+        for path, ask in (("/api/nodes", ("list",)), ("/api/odd", ("odd",)), ("/api/classes", ("classes",)), ("/api/rails", ("rails",)),
+                          ("/api/node?node=gpu00001", ("show", "gpu00001")), ("/api/diff?a=gpu00000&b=gpu00001", ("diff", "gpu00000", "gpu00001"))):
+            assert s.ask("GET", path)[1].decode() == peerpath("fleet", *ask, "-j", database=db, code=None).stdout, path
+        status, svg, h = s.ask("GET", "/picture.svg?node=made-node")
+        assert status == 200 and svg.startswith(b"<svg") or b"<svg" in svg[:200] and "default-src 'none'" in h["Content-Security-Policy"]
+        assert s.ask("GET", "/picture.svg?node=gpu00000")[0] == 404
+        assert s.ask("GET", "/api/node")[0] == 400 and s.ask("GET", "/api/node?node=nobody")[0] == 404
+        status, page, h = s.ask("GET", "/")
+        policy = h["Content-Security-Policy"]
+        for tag, what in ((b"script", "script-src"), (b"style", "style-src")):
+            inside = page.split(b"<" + tag + b">")[1].split(b"</" + tag + b">")[0]
+            import base64
+            assert f"{what} 'sha256-{base64.b64encode(hashlib.sha256(inside).digest()).decode()}'" in policy, policy
+        assert "unsafe" not in policy and "default-src 'none'" in policy and b"http" not in page.replace(b"http-equiv", b"")
+
+        # Bounded connections: idle ones do not keep others out for ever, and slow ones end.
+        held = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(80)]
+        slow = held[0]
+        slow.sendall(b"POST /push HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\nContent-Length: 100000\r\n\r\n")
+        began = time.monotonic()
+        slow.settimeout(5)
+        ended = False
+        while not ended and time.monotonic() - began < 90:
+            try:
+                slow.sendall(b"x")
+                time.sleep(0.5)
+                slow.setblocking(False)
+                ended = slow.recv(100) == b""
+            except (BlockingIOError, TimeoutError):
+                slow.settimeout(5)
+            except OSError:
+                ended = True
+            else:
+                slow.settimeout(5) if not ended else None
+        assert ended, "a client that sends a byte now and then was never cut off"
+        for h in held:
+            h.close()
+        assert s.ask("GET", "/api/nodes")[0] == 200
+    with Serving(tmp, db, token=False) as s:
+        assert s.ask("POST", "/push", b"{}", {"Authorization": "Bearer "})[0] == 401
+        assert s.ask("GET", "/api/nodes", host="fleet.example")[0] == 403
+    with Serving(tmp, db, "--host", "fleet.example") as s:
+        assert s.ask("GET", "/api/nodes", host="fleet.example:443")[0] == 200
+
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&<script>document.title='owned'</script>"
+
+
+def part_page(tmp):
+    plan, out = make(tmp, 260, 3)
+    db = tmp / "fleet.db"
+    good = bundle(tmp, faults="acs-redirect")
+    doc = make_fleet.prove(plan, 0, 5)
+    doc["node"]["host"] = HOSTILE
+    doc["gates"][1]["claim"] = HOSTILE
+    for f in doc["node"]["facts"]:
+        f["value"] = HOSTILE if f["fact"] == "os.id" else f["value"]
+    (tmp / "hostile.json").write_text(json.dumps(doc))
+    answer("fleet", "add", out, good, tmp / "hostile.json", database=db)
+    shots = pathlib.Path(os.environ.get("SHOTS", tmp / "shots"))
+    shots.mkdir(exist_ok=True)
+    with Serving(tmp, db) as s, chromium.Browser() as browser:
+        hostile = next(n["node"] for n in json.loads(s.ask("GET", "/api/nodes?limit=1000")[1])["nodes"] if n["host"].startswith("<img"))
+        views = {"nodes": "", "odd": "#/odd", "classes": "#/classes", "rails": "#/rails", "history": "#/history",
+                 "node": "#/node/made-node", "hostile": f"#/node/{hostile}", "diff": "#/diff/gpu00007/gpu00011", "nobody": "#/node/nobody"}
+        for width, height, dark in ((1440, 900, False), (390, 844, True), (390, 844, False), (1440, 900, True)):
+            for name, where in views.items():
+                page = browser.page(width, height, dark)
+                page.open(s.url + where)
+                page.wait("document.body && document.body.dataset.shown")
+                page.wait("[...document.images].every((i) => i.complete)")
+                if name == "nobody":  # a 404 of ours is an entry of the log's, and said on the page
+                    page.errors = [e for e in page.errors if "404" not in e]
+                    page.wait("document.querySelector('[role=alert]')")
+                assert not page.errors, (name, page.errors)
+                elsewhere = [u for u in page.requests if not u.startswith(s.url) and not u.startswith("data:")]
+                assert not elsewhere, elsewhere
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name}: wider than {width}"
+                assert page.evaluate("document.title") == "peerpath fleet"
+                assert page.evaluate("document.querySelectorAll('script').length") == 1
+                colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+                assert (colour == "rgb(18, 22, 28)") == dark, colour
+                if name == "node":
+                    assert page.evaluate("document.images[0].naturalWidth") > 100
+                page.screenshot(shots / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+        keyboard(browser, s)
+    print(f"{len(views)} views, two widths, dark and light: no error, no request out")
+
+
+def keyboard(browser, s):
+    page = browser.page()
+    page.open(s.url)
+    page.wait("document.querySelectorAll('tbody tr').length === 200")
+    assert "262 nodes" not in page.evaluate("document.getElementById('total').textContent")
+    page.key("/")
+    for c in "gpu00011":
+        page.key(c)
+    page.wait("document.querySelectorAll('tbody tr').length === 1")
+    page.key("Escape")
+    page.key("j")
+    page.key("c")
+    page.key("Enter")
+    page.wait("location.hash.startsWith('#/node/') && document.querySelector('h2')?.textContent === 'gpu00011'")
+    page.key("Escape")
+    page.wait("location.hash === '' || location.hash === '#/'")
+    page.key("2")
+    page.wait("location.hash === '#/odd' && document.querySelectorAll('tbody tr').length > 3")
+    page.evaluate("location.hash = '#/node/gpu00007'")
+    page.wait("document.getElementById('mark') && document.querySelector('h2')?.textContent === 'gpu00007'")
+    page.key("c")
+    page.wait("location.hash.startsWith('#/diff/') && document.querySelector('h2')?.textContent?.includes('gpu00011')")
+    page.evaluate("document.getElementById('theme').click()")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 28)"
+    page.evaluate("location.hash = '#/'")
+    page.wait("document.querySelectorAll('select').length === 2")
+    page.evaluate("{ const e = document.querySelectorAll('select')[1]; e.value = 'proprietary'; e.dispatchEvent(new Event('change')); }")
+    page.evaluate("{ const e = document.getElementById('search'); e.value = ''; e.dispatchEvent(new Event('input')); }")
+    page.wait("[...document.querySelectorAll('tbody tr')].length === 3")
+    assert not page.errors, page.errors
+
+
+def main():
+    # Short: a unix socket's path has 107 bytes.
+    tmp = pathlib.Path(tempfile.mkdtemp(prefix="ppfleet."))
+    tmp.chmod(0o755)
+    try:
+        globals()["part_" + PART](tmp)
+    except (postgres.Absent, chromium.Absent) as why:
+        print(f"skipped: {why}")
+        return 77
+    finally:
+        shutil.rmtree(tmp, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
