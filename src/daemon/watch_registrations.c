@@ -20,7 +20,7 @@ enum { PROCESSES = 1024, VALUE = 160 };
 static const enum pp_registration gpu_ways[] = {PP_REGISTERED_DMABUF, PP_REGISTERED_PEERMEM,
 						PP_REGISTERED_DATA_DIRECT, PP_REGISTERED_EFA_P2P};
 
-/* "dmabuf", "mixed: dmabuf, peermem", "host-staged", "host only"; counts would change for ever. */
+/* "dmabuf", "mixed: dmabuf, peermem", "host-staged", "host-only"; counts would change for ever. */
 static void words(const struct pp_trace_process *p, char ret[VALUE])
 {
 	size_t at = 0;
@@ -31,7 +31,7 @@ static void words(const struct pp_trace_process *p, char ret[VALUE])
 		return;
 	}
 	if (p->mix == PP_MIX_NONE) {
-		(void)snprintf(ret, VALUE, "%s", p->host_staged ? "host-staged" : "host only");
+		(void)snprintf(ret, VALUE, "%s", p->host_staged ? "host-staged" : "host-only");
 		return;
 	}
 	at = (size_t)snprintf(ret, VALUE, "mixed:");
