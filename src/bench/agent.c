@@ -32,7 +32,7 @@ static pp_agent_handler *const handlers[PP_DOS] = {
 	[PP_DO_FILL] = pp_agent_fill,	      [PP_DO_CHECK] = pp_agent_check,
 	[PP_DO_RESTRICT] = pp_agent_restrict, [PP_DO_NEGATIVE] = pp_agent_negative,
 	[PP_DO_WITNESS] = pp_agent_witness,   [PP_DO_TRACE] = pp_agent_trace,
-	[PP_DO_CLOSE] = pp_agent_close,
+	[PP_DO_LINK] = pp_agent_link,	      [PP_DO_CLOSE] = pp_agent_close,
 };
 
 /* The verb that a line names, for who looks for causes by it. */

@@ -17,6 +17,7 @@
  *   negative  one way of asking for what must be refused               -> refused, status
  *   trace     what the kernel shows of other agents' memory: asked of an agent of its own, since
  *             looking forks and one with memory registered may not
+ *   link      by which way a software device has carried what was sent  -> "link"
  *   close     deregisters, closes; then another open may follow
  *
  * The table of commands is in agent.c, one file a group of them; what each takes and answers
@@ -30,6 +31,11 @@
 
 struct pp_agent_options {
 	pp_trace_registry_ask *registry; /* of the software device; NULL: nobody asks it */
+	/*
+	 * By which way the software device carried what process @pid sent: a word of struct
+	 * pp_bench_rung's link, static; NULL: it does not say. NULL: nobody asks it.
+	 */
+	const char *(*link)(pid_t pid);
 	/*
 	 * Sees each message first; true: it was none of ours, and has been answered. So a node that
 	 * listens serves more than traffic. NULL: nobody does.

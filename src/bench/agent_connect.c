@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "bench/agent_look.h"
 #include "base/banned.h"
@@ -167,4 +168,15 @@ int pp_agent_close(struct pp_agent *a, const struct pp_command *c, struct pp_jso
 	}
 	pp_agent_shut(a);
 	return r;
+}
+
+int pp_agent_link(struct pp_agent *a, const struct pp_command *c, struct pp_json *out,
+		  struct pp_error *err)
+{
+	(void)c;
+	(void)err;
+	if (a->open && a->rung != PP_RUNG_TCP && a->verbs_loaded &&
+	    pp_verbs_are_software(&a->verbs) && a->options && a->options->link)
+		pp_json_str(out, "link", a->options->link(getpid()));
+	return 0;
 }

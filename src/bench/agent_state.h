@@ -78,7 +78,7 @@ typedef int pp_agent_handler(struct pp_agent *a, const struct pp_command *c, str
 
 pp_agent_handler pp_agent_look, pp_agent_open, pp_agent_connect, pp_agent_ready, pp_agent_run,
 	pp_agent_fill, pp_agent_check, pp_agent_restrict, pp_agent_negative, pp_agent_witness,
-	pp_agent_trace, pp_agent_close, pp_agent_reset;
+	pp_agent_trace, pp_agent_link, pp_agent_close, pp_agent_reset;
 
 /* Closes what is open, in order; silent. */
 void pp_agent_shut(struct pp_agent *a);

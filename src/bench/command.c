@@ -58,7 +58,7 @@ const char *pp_do_name(enum pp_do d)
 {
 	static const char *const names[] = {"look",    "open",	"connect", "reset",    "ready",
 					    "run",     "fill",	"check",   "restrict", "negative",
-					    "witness", "trace", "close"};
+					    "witness", "trace", "link",	   "close"};
 
 	return (unsigned int)d < PP_ARRAY_LEN(names) ? names[d] : "?";
 }
@@ -172,7 +172,7 @@ static const struct member *const commands[] = {
 	[PP_DO_RESET] = none,	     [PP_DO_READY] = ready,	  [PP_DO_RUN] = none,
 	[PP_DO_FILL] = fill,	     [PP_DO_CHECK] = check,	  [PP_DO_RESTRICT] = restricted,
 	[PP_DO_NEGATIVE] = negative, [PP_DO_WITNESS] = witness,	  [PP_DO_TRACE] = trace,
-	[PP_DO_CLOSE] = none,
+	[PP_DO_LINK] = none,	     [PP_DO_CLOSE] = none,
 };
 
 static int bad(struct pp_error *err, const char *what, const char *key, const char *why)

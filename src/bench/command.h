@@ -31,6 +31,7 @@ enum pp_do {
 	PP_DO_NEGATIVE,
 	PP_DO_WITNESS,
 	PP_DO_TRACE,
+	PP_DO_LINK,
 	PP_DO_CLOSE,
 	PP_DOS
 };

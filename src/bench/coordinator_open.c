@@ -317,11 +317,33 @@ void pp_climb_open(struct pp_climb *c, struct pp_climber *m)
 		pp_climb_trace(c, m);
 }
 
+/* Before the first end closes, since then the other has no link any more. */
+static void ask_links(struct pp_climb *c, struct pp_climber *m)
+{
+	struct pp_order order[2 * PP_RUNGS];
+	const char **link[2 * PP_RUNGS];
+	unsigned int n = 0;
+
+	for (unsigned int r = 0; r < PP_RUNGS && !c->over; r++)
+		for (unsigned int e = 0; e < 2; e++) {
+			if (!m->seat[r][e].channel || !m->pair->rung[r].simulated)
+				continue;
+			link[n] = &m->pair->rung[r].link[e];
+			(void)pp_order_begin(&order[n++], &m->seat[r][e], PP_DO_LINK);
+		}
+	if (n)
+		(void)pp_orders_do(order, n, CLOSE, NULL);
+	for (unsigned int i = 0; i < n; i++)
+		*link[i] = pp_climb_text(c, order[i].answer, "link");
+	pp_orders_free(order, n);
+}
+
 void pp_climb_close(struct pp_climb *c, struct pp_climber *m)
 {
 	struct pp_order order[2 * PP_RUNGS];
 	unsigned int n = 0;
 
+	ask_links(c, m);
 	for (unsigned int r = 0; r < PP_RUNGS; r++)
 		for (unsigned int e = 0; e < 2; e++)
 			if (m->seat[r][e].channel)

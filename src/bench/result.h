@@ -134,6 +134,12 @@ struct pp_bench_rung {
 	enum pp_memory_kind memory;
 	const char *registration, *flush; /* words; NULL: none */
 	const char *offset;		  /* "honoured", "not modelled"; NULL: does not matter */
+	/*
+	 * By which way the software device carried what each end sent, as it was when the rung was
+	 * closed: of a GPU's memory "direct", "staged" or "wire", of a host's "same-host" or
+	 * "wire"; "mixed": its queue pairs differ. NULL: no software device, or it did not say.
+	 */
+	const char *link[2];
 	bool simulated;
 	struct pp_bench_attempt *attempts;
 	unsigned int n_attempts;

@@ -221,6 +221,7 @@ static const struct pp_result_field rung_fields[] = {
 	PLAIN(pp_bench_rung, "registration", STR, registration),
 	PLAIN(pp_bench_rung, "flush", STR, flush),
 	PLAIN(pp_bench_rung, "offset", STR, offset),
+	PLAIN(pp_bench_rung, "link", STRS_OR, link),
 	PLAIN(pp_bench_rung, "simulated", BOOL, simulated),
 	LIST(pp_bench_rung, "attempts", LIST, attempts, &attempt_table, ATTEMPTS_MAX),
 	LIST(pp_bench_rung, "negatives", LIST, negatives, &negative_table, NEGATIVES_MAX),

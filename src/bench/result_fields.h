@@ -33,6 +33,7 @@ enum pp_field_type {
 	PP_FIELD_DOUBLES_OR,  /* double[2] */
 	PP_FIELD_I64S_OR,     /* int64_t[2] */
 	PP_FIELD_STRS,	      /* const char *[2] */
+	PP_FIELD_STRS_OR,     /* the same; older documents have none */
 };
 
 struct pp_field_words {

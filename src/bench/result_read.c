@@ -177,7 +177,7 @@ static int read_two(struct reading *r, const struct place *p, const json_t *from
 
 		if (f->type == PP_FIELD_TWO)
 			e = read_object(r, &at, one, f->of, (char *)o + f->at + i * f->of->size);
-		else if (f->type == PP_FIELD_STRS)
+		else if (f->type == PP_FIELD_STRS || f->type == PP_FIELD_STRS_OR)
 			e = read_text(r, &at, one, &MEMBER(const char *, o, f->at) + i);
 		else if (f->type == PP_FIELD_DOUBLES_OR)
 			e = read_double(r, &at, one, NAN, &MEMBER(double, o, f->at) + i);
@@ -292,6 +292,8 @@ static int read_field(struct reading *r, const struct place *up, const json_t *o
 		return read_list(r, &p, from, f, o);
 	case PP_FIELD_RUNGS:
 		return read_rungs(r, &p, from, f, ((struct pp_bench_pair *)o)->rung);
+	case PP_FIELD_STRS_OR:
+		return from ? read_two(r, &p, from, f, o) : 0;
 	case PP_FIELD_TWO:
 	case PP_FIELD_DOUBLES_OR:
 	case PP_FIELD_I64S_OR:

@@ -65,7 +65,7 @@ static void write_two(struct pp_json *j, const struct pp_result_field *f, const 
 {
 	pp_json_array(j, f->key);
 	for (unsigned int i = 0; i < 2; i++) {
-		if (f->type == PP_FIELD_STRS)
+		if (f->type == PP_FIELD_STRS || f->type == PP_FIELD_STRS_OR)
 			pp_json_str(j, NULL, (&MEMBER(const char *, o, f->at))[i]);
 		else if (f->type == PP_FIELD_I64S_OR)
 			write_i64_or(j, NULL, (&MEMBER(int64_t, o, f->at))[i]);
@@ -125,6 +125,7 @@ static void write_field(struct pp_json *j, const struct pp_result_field *f, cons
 	case PP_FIELD_DOUBLES_OR:
 	case PP_FIELD_I64S_OR:
 	case PP_FIELD_STRS:
+	case PP_FIELD_STRS_OR:
 		return write_two(j, f, o);
 	default:
 		return write_number(j, f, o);

@@ -197,6 +197,26 @@ static double worst_skew(const struct pp_bench_pair *pair)
 	return worst;
 }
 
+/* By which way a software device carried it: each rung, what the first end sent and the second. */
+static void links(struct pp_out *o, const struct pp_bench_pair *pair)
+{
+	char text[256] = "";
+
+	for (unsigned int i = 0; i < PP_RUNGS; i++) {
+		const char *const *link = pair->rung[i].link;
+		size_t len = strlen(text);
+
+		if (!link[0] && !link[1])
+			continue;
+		(void)snprintf(text + len, sizeof(text) - len, "%s%s %.12s/%.12s", len ? ", " : "",
+			       pp_rung_name((enum pp_rung)i), link[0] ? link[0] : "-",
+			       link[1] ? link[1] : "-");
+	}
+	if (*text)
+		pp_out_para(o, 11, "  %-9s%s (sent by the first end/by the second)", "carried",
+			    text);
+}
+
 static void one_pair(struct pp_out *o, const struct pp_bench *b, const struct pp_bench_pair *pair,
 		     const struct pp_transfer *t)
 {
@@ -213,6 +233,7 @@ static void one_pair(struct pp_out *o, const struct pp_bench *b, const struct pp
 		pp_out_para(o, 11,
 			    "  %-9s%.1f us between the first and the last end that was ready",
 			    "skew", skew);
+	links(o, pair);
 	pp_bench_tables(o, pair, t);
 	counters(o, b, pair);
 	negatives(o, pair);

@@ -184,6 +184,7 @@ static int read_run(const struct pp_args *args, struct run *r)
 	if (!code)
 		code = find_token(r);
 	r->agents = (struct pp_agent_options){.registry = pp_trace_soft_ask,
+					      .link = pp_trace_soft_link,
 					      .other = pp_library_agent_answer,
 					      .other_arg = r->token};
 	r->options.stopped = pp_interrupted;

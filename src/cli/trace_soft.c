@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "cli/soft_ask.h"
 #include "soft/engine/show.h"
 #include "soft/link/slot.h"
@@ -81,6 +82,51 @@ int pp_trace_soft_ask(struct pp_trace_registry *ret)
 	}
 	*ret = s;
 	return 0;
+}
+
+/* Of one queue pair; NULL: nothing has gone by it. */
+static const char *link_of(const json_t *qp)
+{
+	static const char *const words[] = {"direct", "staged", "wire"};
+	const char *memory = pp_soft_text(qp, "gpu_memory"), *link = pp_soft_text(qp, "link");
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(words); i++)
+		if (!strcmp(memory, words[i]))
+			return words[i];
+	return !strncmp(link, "same-host", 9) ? "same-host" : !strcmp(link, "wire") ? "wire" : NULL;
+}
+
+static const char *link_of_process(const json_t *process)
+{
+	const char *all = NULL, *one;
+	json_t *device, *qp;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(process, "devices"), i, device)
+	{
+		json_array_foreach(json_object_get(device, "queue_pairs"), k, qp)
+		{
+			one = link_of(qp);
+			all = all && one && strcmp(all, one) != 0 ? "mixed" : one ? one : all;
+		}
+	}
+	return all;
+}
+
+const char *pp_trace_soft_link(pid_t pid)
+{
+	const char *link = NULL;
+
+	for (unsigned int slot = 0; !link && slot < SOFT_SLOTS; slot++) {
+		json_t *process = NULL;
+
+		if (pp_soft_ask(slot, SOFT_SHOW_REQUEST, "devices", &process))
+			continue;
+		if (pp_soft_number(process, "pid") == pid)
+			link = link_of_process(process);
+		json_decref(process);
+	}
+	return link;
 }
 
 void pp_trace_soft_done(struct pp_trace_registry *s)

@@ -9,6 +9,8 @@
 
 /* -ENOMEM. */
 int pp_trace_soft_ask(struct pp_trace_registry *ret);
+/* As struct pp_agent_options' link. */
+const char *pp_trace_soft_link(pid_t pid);
 void pp_trace_soft_done(struct pp_trace_registry *s);
 
 #endif

@@ -198,6 +198,9 @@ def part_prove(all_nodes):
     memory = d.get("memory", {})
     expect(memory.get("whole") and len(memory.get("pairs", [])) == 3, f"prove: {memory.get('ended')}")
     expect(all(c["wrong_bytes"] == 0 for p in memory.get("pairs", []) for c in p["cells"]), "prove: wrong bytes")
+    # nodes of different network namespaces: nothing but the wire is between them
+    links = {tuple(r["link"]) for p in memory.get("pairs", []) for r in p["rungs"] if r["state"] == "run" and r["rung"] != "tcp"}
+    expect(links == {("wire", "wire")}, f"prove: links {links}")
     for other in others:
         status, out, err = finish(other)
         expect(status == 0 and not out, f"prove: node {status} {err}")

@@ -54,6 +54,9 @@ def right(words, rungs, parts, **variables):
     for end in (0, 1):
         regs = calls(dmabuf, "ibv_reg_dmabuf_mr", end)
         expect(len(regs) == parts and not any(a["error"] for a in regs), words, regs)
+    # two processes of one host; this CUDA's memory is the host's, so that none of it is a GPU's
+    for name in rungs:
+        expect(ways[name]["link"] == ["same-host", "same-host"], words, name, ways[name]["link"])
     return dmabuf
 
 

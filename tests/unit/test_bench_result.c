@@ -70,7 +70,8 @@ static void fill(struct pp_bench *b)
 				    .end = 1,
 				    .call = "ibv_reg_mr",
 				    .memory = PP_MEMORY_CUDA_VMM,
-				    .offset = "not modelled"};
+				    .offset = "not modelled",
+				    .link = {"direct", "staged"}};
 	r->attempts = pp_arena_array(b->arena, 2, sizeof(*r->attempts));
 	r->n_attempts = 2;
 	r->attempts[0] = (struct pp_bench_attempt){
