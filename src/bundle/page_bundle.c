@@ -122,7 +122,9 @@ static void gates(struct pp_buf *out, const json_t *list)
 
 		pp_sheet_row(out);
 		pp_sheet_text(out, "td", "%zu %s", i, pp_gate_name((enum pp_gate)i));
-		pp_buf_printf(out, "<td class=\"word %s\">", verdict_of(row));
+		pp_buf_printf(out, "<td class=\"word %s\">",
+			      json_is_false(json_object_get(row, "asked")) ? "quiet"
+									   : verdict_of(row));
 		pp_sheet_text(out, "span", "%s", word_of(row));
 		pp_buf_str(out, "</td>");
 		pp_sheet_text(out, "td", "%s", claim ? claim : "");
@@ -146,7 +148,7 @@ static void machines(struct pp_buf *out, const struct pp_page_sight *s)
 		if (m->node && pp_node_simulated(m->node))
 			pp_sheet_text(out, "p class=\"mark-sim\"",
 				      "Simulated: its RDMA device is software.");
-		pp_buf_str(out, "<div class=\"wide\">");
+		pp_buf_str(out, "<div class=\"wide broad\">");
 		before = out->len;
 		if (m->node && pp_draw_node_in_page(m->node, out, &err)) {
 			why = err.text;

@@ -153,7 +153,7 @@ static void strip(struct page *p, const struct pp_comparison_row *row)
 	if (!(a.low <= a.high))
 		return;
 	pp_buf_printf(p->out,
-		      "<div class=\"wide\"><svg class=\"plot\" viewBox=\"0 0 %d %d\" "
+		      "<div class=\"wide\"><svg class=\"plot strip\" viewBox=\"0 0 %d %d\" "
 		      "role=\"img\"><title>",
 		      WIDTH, HEIGHT);
 	pp_svg_escape(p->out, row->metric->name);
