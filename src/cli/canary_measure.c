@@ -11,6 +11,8 @@
 #include "soft/abi/witness.h"
 #include "base/banned.h"
 
+static const size_t COMMAND_MOST = 4096;
+
 static int read_file(struct pp_canarying *c, const char *file, const char *repeats)
 {
 	struct pp_buf PP_AUTO_BUF text = PP_BUF(PP_CANARY_FILE);
@@ -48,6 +50,34 @@ static int read_command(struct pp_canarying *c, const char *const *before, size_
 	return 0;
 }
 
+/*
+ * What is run is part of what the workload is: two commands under one name are not one workload.
+ * Who has to change the command says in the file what stays the same.
+ */
+static int declare_command(struct pp_canarying *c)
+{
+	struct pp_canary *canary = &c->trial.canary;
+	struct pp_buf PP_AUTO_BUF text = PP_BUF(COMMAND_MOST);
+
+	for (size_t i = 0; i < canary->n_keys; i++)
+		if (!strcmp(canary->key[i].name, "command"))
+			return 0;
+	if (canary->n_keys == PP_CANARY_KEYS)
+		return pp_complain(
+			c->args, PP_EXIT_INPUT,
+			"[workload] has %d keys, and no room for the command beside them",
+			PP_CANARY_KEYS);
+	for (size_t i = 0; i < pp_args_operands(c->args); i++)
+		pp_buf_printf(&text, "%s%s", i ? " " : "", pp_args_operand(c->args, i));
+	if (text.failed) /* longer: its beginning stands for it */
+		text.failed = 0;
+	if (text.data)
+		pp_sanitize(text.data, false);
+	canary->key[canary->n_keys++] =
+		(struct pp_canary_key){"command", pp_arena_str(&canary->arena, pp_buf_text(&text))};
+	return canary->arena.failed ? pp_complain(c->args, PP_EXIT_INTERNAL, "out of memory") : 0;
+}
+
 int pp_canarying_open(struct pp_canarying *c, const struct pp_args *args, const char *file,
 		      const char *repeats, const char *const *before, size_t n_before)
 {
@@ -56,7 +86,8 @@ int pp_canarying_open(struct pp_canarying *c, const struct pp_args *args, const 
 	*c = (struct pp_canarying){.args = args};
 	c->trial.arena = PP_ARENA((size_t)PP_TRIAL_BYTES * 4);
 	code = read_file(c, file, repeats);
-	return code ? code : read_command(c, before, n_before);
+	code = code ? code : read_command(c, before, n_before);
+	return code ? code : declare_command(c);
 }
 
 int pp_canarying_begin(struct pp_canarying *c)

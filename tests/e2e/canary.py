@@ -96,6 +96,53 @@ def forget_class(path, to="c1"):
     path.write_text(json.dumps(d))
 
 
+def odd_results(top):
+    """No variance at all, one run, a metric of one arm only, a newer document, two workloads under one name."""
+    same = "echo tokens/s: 100; echo '{\"step\": 2}'"
+
+    def made(name, *argv, command=same):
+        path = save(measure(top, name, 1, *argv, command=command))
+        forget_class(path)
+        return str(path)
+
+    def compared(a, b):
+        return json.loads(run("compare", a, b, "--json", cwd=top, code=2).stdout)
+
+    a, b = made("flat-a.json"), made("flat-b.json")
+    rows = {r["metric"]: r for r in compared(a, b)["metrics"]}
+    check(f"no variance: {rows}", all(rows[m]["change"] == "same" and rows[m]["shift"] == rows[m]["shift_low"] ==
+                                      rows[m]["shift_high"] == 1 for m in ("speed", "step")))
+    one = compared(made("one-a.json", "--repeats", "1"), made("one-b.json", "--repeats", "1"))
+    rows = {r["metric"]: r for r in one["metrics"]}
+    check(f"one run: {rows}", rows["speed"]["change"] == "need more" and rows["speed"]["runs_needed"] == 3 and
+          rows["speed"]["shift_low"] is None and one["sentence"].startswith("these runs do not tell"))
+    # After the change the step is printed no more: its runs are void there, and that is said.
+    d = json.loads(pathlib.Path(b).read_text())
+    for r in d["runs"]:
+        r["values"]["step"] = None
+    (top / "lacks.json").write_text(json.dumps(d))
+    c = compared(a, str(top / "lacks.json"))
+    rows = {r["metric"]: r for r in c["metrics"]}
+    check(f"missing: {rows['step']}", rows["step"]["change"] == "missing" and "not there in both arms" in c["sentence"])
+    c = compared(a, made("other.json", command=same + "; true"))
+    check(f"two workloads: {c['differences']}", not c["alike"] and len(c["differences"]) == 1 and
+          "workload's command" in c["differences"][0])
+    # Under a command that the file declares they are one.
+    file = FILE.replace("seed = 7", "seed = 7\ncommand = the job")
+    paths = []
+    for name, command in (("named-a.json", same), ("named-b.json", same + "; true")):
+        path = save(measure(top, name, 1, command=command, file=file))
+        forget_class(path)
+        paths.append(str(path))
+    check("one workload", compared(*paths)["alike"])
+    d = json.loads(pathlib.Path(b).read_text())
+    for text, says in ((json.dumps({**d, "schema": "peerpath.canary/9"}), "newer"), (json.dumps(d).replace('"speed": 1', '"speed": NaN, "odd": 1', 1), "NaN"),
+                       (json.dumps(d).replace('"runs"', '"runs": 3, "ran"'), "runs")):
+        (top / "odd.json").write_text(text)
+        done = run("compare", a, "odd.json", cwd=top, code=65)
+        check(f"{says}: {done.stderr}", "odd.json" in done.stderr and done.stderr.count("\n") == 1 and not done.stdout)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         top = pathlib.Path(name)
@@ -190,6 +237,17 @@ def main():
         check("late", "not done after 1 s" in json.loads(done.stdout)["runs"][0]["void"])
         check("late for long", time.monotonic() - began < 60)
         check(f"left behind: {living('sleep 987')}", not living("sleep 987"))
+
+        # The wall clock jumps in the middle of a run (tests/fake/jump.c).
+        jump = pathlib.Path(PEERPATH).parents[2] / "tests/fake/jump.so"
+        if jump.exists() and not os.environ.get("PEERPATH_SANITIZED"):
+            done = run("canary", "-f", "c.ini", "--repeats", "1", "--json", "--", "sh", "-c",
+                       "echo tokens/s: 5; echo '{\"step\": 1}'; touch jump", cwd=top, code=2,
+                       env={**os.environ, "LD_PRELOAD": str(jump), "PP_FAKE_JUMP": str(top / "jump")})
+            why = json.loads(done.stdout)["runs"][0]["void"] or ""
+            check(f"jump: {why}", "the wall clock jumped by 3600.0 s" in why)
+
+        odd_results(top)
 
         # Bad input: one line, nothing written.
         for argv, code, says in (
