@@ -306,12 +306,75 @@ static void test_order(void **state)
 	free(o);
 }
 
+/*
+ * The kinds of steps that the process ended at above: every one that profile/disk.h has, contents,
+ * the journal, the record and each file among them. chown lies between two of them, where another
+ * user owns a file.
+ */
+struct kinds {
+	const char *what[16];
+	unsigned int n, journal, record, file;
+};
+
+static int note(void *arg, const char *what, const char *path)
+{
+	struct kinds *k = arg;
+	unsigned int i = 0;
+
+	while (i < k->n && strcmp(k->what[i], what) != 0)
+		i++;
+	if (i == k->n && k->n < PP_ARRAY_LEN(k->what))
+		k->what[k->n++] = what;
+	k->journal += strstr(path, "/journal") != NULL;
+	k->record += strstr(path, PP_STATE_DIR) != NULL && !strstr(path, "/journal");
+	k->file += !strncmp(path, "/etc/", 5);
+	return 0;
+}
+
+static void test_every_kind_of_step(void **state)
+{
+	static const char *const kinds[] = {"create", "write",	"chmod", "fsync",
+					    "rename", "unlink", "mkdir", "fsync-dir"};
+	struct kinds k = {.n = 0};
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(scenarios); i++) {
+		struct pp_error err = {0};
+		struct pp_disk d;
+
+		set_up(&scenarios[i]);
+		begin();
+		d = world_disk();
+		d.step = note;
+		d.arg = &k;
+		assert_int_equal(change(&d, then, &err), 0);
+		pp_disk_close(&d);
+		world_remove();
+		tear_down();
+	}
+	for (size_t i = 0; i < PP_ARRAY_LEN(kinds); i++) {
+		unsigned int n = 0;
+
+		while (n < k.n && strcmp(k.what[n], kinds[i]) != 0)
+			n++;
+		if (n == k.n)
+			fail_msg("no change has the step '%s'", kinds[i]);
+	}
+	print_message("%u of the journal, %u of the record, %u of files\n", k.journal, k.record,
+		      k.file);
+	assert_true(k.journal > 4 && k.record > 20 && k.file > 20);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crash),	   cmocka_unit_test(test_crash_twice),
-		cmocka_unit_test(test_fails_once), cmocka_unit_test(test_disk_dies),
-		cmocka_unit_test(test_disk_full),  cmocka_unit_test(test_order),
+		cmocka_unit_test(test_every_kind_of_step),
+		cmocka_unit_test(test_crash),
+		cmocka_unit_test(test_crash_twice),
+		cmocka_unit_test(test_fails_once),
+		cmocka_unit_test(test_disk_dies),
+		cmocka_unit_test(test_disk_full),
+		cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
