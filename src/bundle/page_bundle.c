@@ -121,7 +121,7 @@ static void gates(struct pp_buf *out, const json_t *list)
 		const char *claim = text_of(row, "claim");
 
 		pp_sheet_row(out);
-		pp_sheet_text(out, "td", "%zu %s", i, pp_gate_name((enum pp_gate)i));
+		pp_sheet_text(out, "td class=\"gate\"", "%zu %s", i, pp_gate_name((enum pp_gate)i));
 		pp_buf_printf(out, "<td class=\"word %s\">",
 			      json_is_false(json_object_get(row, "asked")) ? "quiet"
 									   : verdict_of(row));

@@ -50,7 +50,7 @@ static const char style[] =
 	".strip{min-width:0}"
 	/* a broad picture takes the breadth of the screen */
 	"@media screen and (min-width:70rem){.broad{margin:0 calc(50% - 50vw + 1.2rem);"
-	"text-align:center}td.word{white-space:nowrap}}"
+	"text-align:center}td.word,td.gate{white-space:nowrap}}"
 	"@media screen and (max-width:40rem){.strip .tick{font-size:18px}.wide:not(.fit) "
 	"table{width:max-content;min-width:100%}"
 	".wide:not(.fit) td{max-width:11rem}.fit td,.fit th{min-width:0;overflow-wrap:normal}"

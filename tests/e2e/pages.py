@@ -110,6 +110,7 @@ def look(top, page):
 
 CANARY = """[workload]
 name = made
+command = one workload, faster
 [run]
 repeats = 6
 [metric throughput of the whole job]
