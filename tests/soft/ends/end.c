@@ -42,11 +42,14 @@ static unsigned char byte_of(unsigned int seed, unsigned int i, size_t at)
 
 void ends_fill(struct end *e, uint32_t size, unsigned int seed)
 {
-	memset(e->memory, GUARD, BYTES);
 	for (unsigned int i = 0; i < ENDS_SLOTS; i++) {
+		unsigned char *in = slot(e, true, i);
+
 		for (size_t at = 0; at < size; at++)
 			slot(e, false, i)[at] = byte_of(seed, i, at);
-		memset(slot(e, true, i), 0, size);
+		memset(in - ENDS_GUARD, GUARD, ENDS_GUARD);
+		memset(in, 0, size);
+		memset(in + size, GUARD, ENDS_GUARD);
 	}
 	ends_meet(e);
 }
