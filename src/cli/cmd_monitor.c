@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/parse.h"
 #include "cli/monitor.h"
+#include "cli/monitor_export.h"
 #include "cli/session.h"
 #include "daemon/loop.h"
 #include "base/banned.h"
@@ -21,6 +22,7 @@ struct run {
 	struct pp_session s;
 	struct pp_notify notify;
 	struct pp_monitor *monitor;
+	struct pp_monitor_export export;
 	const char *logs[LOGS_MOST + 1];
 	char where[4096];
 	pp_ns period, duration;
@@ -159,6 +161,14 @@ static int finish(struct run *v)
 	return code;
 }
 
+static void after(void *ctx, const struct pp_monitor *m)
+{
+	struct run *v = ctx;
+
+	(void)m;
+	pp_monitor_export_round(&v->export, v->quiet);
+}
+
 static int code_of(int error)
 {
 	switch (error) {
@@ -191,6 +201,8 @@ static int watch(struct run *v)
 		.ctx = v,
 	};
 	struct pp_loop loop = {.notify = &v->notify,
+			       .exporter = v->export.exporter,
+			       .after = after,
 			       .once = v->quiet,
 			       .for_ns = v->duration,
 			       .say = say,
@@ -201,8 +213,10 @@ static int watch(struct run *v)
 	if (r)
 		return pp_complain(v->args, code_of(r), "%s", err.text);
 	loop.monitor = v->monitor;
+	v->export.monitor = v->monitor;
 	r = pp_loop_run(&loop, &err);
 	code = r ? pp_complain(v->args, PP_EXIT_INTERNAL, "%s", err.text) : finish(v);
+	v->export.monitor = NULL;
 	v->monitor = pp_monitor_close(v->monitor);
 	return code;
 }
@@ -212,6 +226,8 @@ int pp_cmd_monitor(const struct pp_args *args)
 	struct run v = {.args = args, .notify = {.fd = -1}};
 	int code = read_options(&v);
 
+	if (!code)
+		code = pp_monitor_export_open(&v.export, args);
 	if (code)
 		return code;
 	if (pp_args_has(args, "show")) {
@@ -223,6 +239,7 @@ int pp_cmd_monitor(const struct pp_args *args)
 	code = pp_session_open_source(args, &v.s);
 	if (!code)
 		code = watch(&v);
+	pp_monitor_export_close(&v.export);
 	pp_notify_close(&v.notify);
 	/* What was told has been written as it came. */
 	if (!v.quiet)

@@ -38,17 +38,22 @@ bool pp_loop_stopped(void)
 }
 
 /*
- * Until @until, or a signal. They are held back only between the look at the flags and the sleep,
- * where one would be missed; not in a round, whose helpers would inherit that.
+ * Until @until, a signal, or a scrape. Signals are held back only between the look at the flags and
+ * the sleep, where one would be missed; not in a round, whose helpers would inherit that.
  */
 static void sleep_until(const struct pp_loop *loop, int64_t until)
 {
+	struct pollfd p = {.fd = loop->exporter ? pp_exporter_fd(loop->exporter) : -1,
+			   .events = POLLIN};
+	int wait_ms = loop->exporter ? pp_exporter_wait_ms(loop->exporter) : -1;
 	sigset_t held, before;
 	int64_t left = until - pp_clock_monotonic();
 	struct timespec t;
 
 	if (loop->notify->watchdog && left > loop->notify->watchdog / 2)
 		left = loop->notify->watchdog / 2;
+	if (wait_ms >= 0 && left > wait_ms * PP_MILLISECOND)
+		left = wait_ms * PP_MILLISECOND;
 	if (left < 0)
 		left = 0;
 	t = (struct timespec){.tv_sec = left / PP_SECOND, .tv_nsec = left % PP_SECOND};
@@ -57,8 +62,10 @@ static void sleep_until(const struct pp_loop *loop, int64_t until)
 		(void)sigaddset(&held, watched[i]);
 	(void)sigprocmask(SIG_BLOCK, &held, &before);
 	if (!stop && !reload)
-		(void)ppoll(NULL, 0, &t, &before);
+		(void)ppoll(&p, 1, &t, &before);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	if (loop->exporter)
+		pp_exporter_run(loop->exporter);
 }
 
 static void tell_status(const struct pp_loop *loop, char last[256])

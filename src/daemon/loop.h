@@ -6,6 +6,7 @@
 #ifndef PP_DAEMON_LOOP_H
 #define PP_DAEMON_LOOP_H
 
+#include "daemon/exporter.h"
 #include "daemon/monitor.h"
 #include "daemon/notify.h"
 
@@ -13,8 +14,9 @@ struct pp_loop {
 	struct pp_monitor *monitor; /* borrowed */
 	struct pp_notify *notify;   /* borrowed */
 	bool once;
-	int64_t for_ns; /* 0: until SIGTERM or SIGINT */
-	/* Behind each round: for the exporter. NULL: nobody. */
+	int64_t for_ns;		      /* 0: until SIGTERM or SIGINT */
+	struct pp_exporter *exporter; /* borrowed; runs between rounds. NULL: there is none */
+	/* Behind each round. NULL: nobody. */
 	void (*after)(void *ctx, const struct pp_monitor *m);
 	void (*say)(void *ctx, const char *text);
 	void *ctx;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exporter: HTTP as clients use and abuse it, promtool, and a real Prometheus that scrapes it while an alert fires and clears.
 
-usage: exporter.py METRICS DATA
+usage: exporter.py METRICS DATA PEERPATH MAKE_MACHINE
 
 DATA: the folder of prometheus/ and grafana/. Runs in a network namespace of its own.
 """
@@ -285,15 +285,15 @@ def until(what, seconds, condition):
 class Prometheus:
     """The shipped rules, with shorter waits: 1m becomes 2s."""
 
-    def __init__(self, folder, data, textfile_port):
+    def __init__(self, folder, data, jobs):
         rules = (data / "prometheus/peerpath.rules.yml").read_text()
         need("for: 1m\n" in rules, "the rule of alarms waits for 1m")
         (folder / "peerpath.rules.yml").write_text(rules.replace("for: 1m\n", "for: 2s\n"))
         (folder / "prometheus.yml").write_text(
             "global: {scrape_interval: 1s, evaluation_interval: 1s, scrape_timeout: 1s}\nrule_files: [peerpath.rules.yml]\n"
-            "scrape_configs:\n"
-            f"  - {{job_name: peerpath, static_configs: [{{targets: ['127.0.0.1:{PORT}']}}]}}\n"
-            f"  - {{job_name: node, metrics_path: /peerpath.prom, static_configs: [{{targets: ['127.0.0.1:{textfile_port}']}}]}}\n")
+            "scrape_configs:\n" + "".join(
+                f"  - {{job_name: {job}, metrics_path: {path}, static_configs: [{{targets: ['127.0.0.1:{port}']}}]}}\n"
+                for job, port, path in jobs))
         self.log = open(folder / "prometheus.log", "w")
         self.process = subprocess.Popen(
             ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/tsdb",
@@ -360,7 +360,7 @@ def scraped(program, data, folder, alarms):
     subprocess.run([program, "textfile", str(folder / "served/peerpath.prom")], check=True)
     server = subprocess.Popen([sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(folder / "served"), "19100"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    p = Prometheus(folder, data, 19100)
+    p = Prometheus(folder, data, [("peerpath", PORT, "/metrics"), ("node", 19100, "/peerpath.prom")])
     try:
         if not until("Prometheus scrapes", 60, lambda: stored("peerpath") and stored("node")):
             sys.stderr.write((folder / "prometheus.log").read_text())
@@ -380,9 +380,46 @@ def scraped(program, data, folder, alarms):
         server.wait(timeout=20)
 
 
+def monitored(peerpath, make, data, folder):
+    """The monitor itself on a recorded machine: a port goes down, which the site calls an alarm; Prometheus tells; it comes back."""
+    machine, port = folder / "machine", PORT + 2
+    subprocess.run([sys.executable, make, "--gpus", "2", "--nics", "2", "--switches", "2", str(machine)], check=True)
+    state = next(p for p in (machine / "raw/sys/devices").rglob("0000:19:00.0/infiniband/*/ports/1/state"))
+    policy, prom = folder / "policy.conf", folder / "monitored.prom"
+    policy.write_text("[monitor]\nlink-state = alarm\n")
+    words = [peerpath, "monitor", "--replay", str(machine), "--policy", str(policy), "--period", "500ms"]
+    for extra in (["--once", "--listen", str(port)], ["--show", "--listen", str(port)], ["--show", "--textfile", str(prom)],
+                  ["--listen", "example.org:1"]):
+        done = subprocess.run([*words, *extra], capture_output=True, timeout=60, check=False)
+        need(done.returncode == 64 and done.stderr, f"{extra}: {done.returncode} {done.stderr}")
+    done = subprocess.run([*words, "--once", "--textfile", str(prom)], capture_output=True, timeout=60, check=False)
+    need(prom.exists() and parse(prom.read_text())[0].get(("peerpath_monitor_rounds_total", ())) == 1, f"--once --textfile: {done}")
+    monitor = subprocess.Popen([*words, "--listen", str(port), "--textfile", str(prom)], stdout=subprocess.DEVNULL)
+    p = Prometheus(folder, data, [("peerpath", port, "/metrics")])
+    try:
+        until("the monitor's rounds", 60, lambda: stored("peerpath").get(("peerpath_monitor_rounds_total", ()), 0) > 2)
+        need(firing() == [], f"at rest: {firing()}")
+        down, was = "1: DOWN\n", state.read_text()
+        state.write_text(down)
+        until("the alert of the port fires", 60, lambda: firing() == ["link-state"])
+        state.write_text(was)
+        until("the alert of the port clears", 60, lambda: firing() == [])
+        text = prom.read_text()
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        need(done.returncode == 0 and not done.stdout + done.stderr, f"promtool of the textfile: {done}")
+        names = {k[0] for k in parse(text)[0]}
+        need("peerpath_gpu_bar1_free_bytes" in names and "peerpath_port_retransmits_total" in names, f"of the machine: {names}")
+        monitor.terminate()
+        need(monitor.wait(timeout=30) == 0, "the monitor did not end well")
+    finally:
+        monitor.kill()
+        monitor.wait()
+        p.end()
+
+
 def main():
     alone()
-    program, data = sys.argv[1], pathlib.Path(sys.argv[2])
+    program, data, peerpath, make = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4]
     formats(program)
     with tempfile.TemporaryDirectory() as d:
         folder = pathlib.Path(d)
@@ -400,6 +437,8 @@ def main():
             if not missing:
                 promtool(program, data)
                 scraped(program, data, folder, alarms)
+                (folder / "second").mkdir()
+                monitored(peerpath, make, data, folder / "second")
         finally:
             served.end()
     for fault in FAULTS:
