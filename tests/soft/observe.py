@@ -3,11 +3,12 @@
 """The observer under a client that loads verbs as NCCL does, under perftest and under UCX: results and errno are
 the program's own, every registration is written down, questions with descriptor -1 are marked as such.
 
-usage: observe.py PEERPATH OBSERVER CLIENT
+usage: observe.py PEERPATH OBSERVER CLIENT SANITIZED-CLIENT FAKE-NCCL FAKE-CUDA
 """
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import tempfile
 from soft import LOOP, alone, on, port, skip
 
 PEERPATH, OBSERVER, CLIENT = map(os.path.abspath, sys.argv[1:4])
+SANITIZED, NCCL, CUDA = sys.argv[4:7]
 THREADS, ROUNDS = 4, 50  # of observed.c
 failures = []
 
@@ -116,14 +118,91 @@ def programs(top):
         expect(any(r["call"].startswith("ibv_reg_mr") for r in one), [r["call"] for r in one])
 
 
+def failing(folder, server, client, fault):
+    """Both ends with every registration refused from the n-th on: (statuses, what they say of it)."""
+    config = f"name=soft0,address=127.0.0.1,trains=no,fault={fault}"
+    ends = []
+    with subprocess.Popen(on(PEERPATH, config, [*words(folder), *server]), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as first:
+        subprocess.run(["sleep", "1"], check=True)
+        second = subprocess.run(on(PEERPATH, config, [*words(folder), *client]), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        try:
+            text = first.communicate(timeout=5)[0]
+        except subprocess.TimeoutExpired:
+            first.kill()
+            text = first.communicate()[0]
+        ends = [(second.returncode, second.stdout), (first.returncode, text)]
+    # numbers of processes, addresses, times
+    return [(code, sorted(set(re.sub(r"0x[0-9a-f]+|[0-9]+", "N", line) for line in said.splitlines()
+                              if re.search("allocate|fail|error|memory|ERR", line, re.I)))) for code, said in ends]
+
+
+def refused(top):
+    """A registration that fails ends perftest and UCX in the same way and with the same words, watched or not."""
+    tools = {"ib_write_bw": lambda where: ["ib_write_bw", "-n", "50", "-p", where],
+             "ucx_perftest": lambda where: ["ucx_perftest", "-t", "tag_bw", "-n", "100", "-s", "65536", "-p", str(where)]}
+    for name, make in tools.items():
+        if not shutil.which(name):
+            print(f"{name} is not installed: not watched")
+            continue
+        ends = []
+        for folder in (None, top / f"refused-{name}"):
+            if folder:
+                folder.mkdir()
+            tool = make(port())
+            ends.append(failing(folder, tool, [*tool, "127.0.0.1"], "reg_mr=ENOMEM"))
+        expect(ends[0] == ends[1] and ends[0][0][0] != 0, name, "alone:", ends[0], "watched:", ends[1])
+        seen = [r for path in (top / f"refused-{name}").iterdir() for r in map(json.loads, path.read_text().splitlines())]
+        expect(any(r.get("errno") == 12 for r in seen), name, "the refusal is not written down", seen[:3])
+
+
+def sanitized(top):
+    """A client that is sanitized (the auditor has the first place: ASan must not insist on it) is clean, and says the same."""
+    if not os.access(SANITIZED, os.X_OK):
+        print("no client with a sanitizer: not watched")
+        return
+    os.environ["ASAN_OPTIONS"] = "verify_asan_link_order=0:exitcode=99"
+    os.environ["UBSAN_OPTIONS"] = "halt_on_error=1"
+    plain = run(None, SANITIZED)
+    folder = top / "sanitized"
+    folder.mkdir()
+    watched = run(folder, SANITIZED)
+    expect("rounds good" in plain.stdout and plain.stdout == watched.stdout, plain, watched)
+    expect("Sanitizer" not in watched.stderr + plain.stderr and "runtime error" not in watched.stderr, watched.stderr)
+    expect(len(list(records(folder))) == 1, "not watched")
+
+
+def nccl(top):
+    """tests/fake's NCCL: the same results, and the same failure of a registration, watched or not."""
+    env = {**os.environ, "LD_LIBRARY_PATH": f"{NCCL}:{CUDA}", "NCCL_NET": "IB", "NCCL_DEBUG": "INFO"}
+    tool = [PEERPATH, "nccl", "perf", "all_reduce", "--ranks", "2", "--one-gpu", "-b", "8", "-e", "1M", "-f", "64", "-n", "2", "-w", "1", "--json"]
+    for kind, code in (("", 0), ("wrong@1:2", 1), ("init@1", 1)):
+        ends = []
+        for folder in (None, top / f"nccl-{kind or 'right'}"):
+            if folder:
+                folder.mkdir()
+            done = subprocess.run(on(PEERPATH, LOOP, [*words(folder), *tool]), capture_output=True, text=True, timeout=100, check=False,
+                                  env={**env, **({"PP_FAKE_NCCL": kind} if kind else {})})
+            rows = json.loads(done.stdout).get("results", []) if done.stdout else []
+            ends.append((done.returncode, [(r.get("size"), r["out_of_place"]["nwrong"]) for r in rows if "out_of_place" in r]))
+        expect(ends[0] == ends[1] and ends[0][0] == code, kind, "alone:", ends[0], "watched:", ends[1])
+    seen = [r for path in (top / "nccl-right").iterdir() for r in map(json.loads, path.read_text().splitlines())]
+    made = [r for r in seen if r["call"] == "ibv_reg_dmabuf_mr" and "lkey" in r]
+    # of a rank with two channels NCCL 2.28 registers ten times GPU memory
+    expect(len(made) == 20, "DMA-BUF registrations:", len(made), sorted({r["call"] for r in seen}))
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         skip("an auditor takes the first place, which ASan's run-time wants; unit-observe runs its code")
     alone()
+    os.environ.pop("LD_LIBRARY_PATH", None)  # of the build's own libraries: each program is given what it needs
     with tempfile.TemporaryDirectory(prefix="peerpath-observe.") as top:
         by_loader(pathlib.Path(top))
         silent(pathlib.Path(top))
         programs(pathlib.Path(top))
+        refused(pathlib.Path(top))
+        sanitized(pathlib.Path(top))
+        nccl(pathlib.Path(top))
     for line in failures:
         print("bad:", line[:600])
     sys.exit(bool(failures))
