@@ -244,6 +244,19 @@ static int open_node(struct pp_nccl_running *c)
 	return code ? code : check_users(c);
 }
 
+static int check_output(const struct pp_nccl_running *c)
+{
+	const char *file = pp_args_get(c->args, "output");
+	struct pp_error err = {0};
+	int r = file && !c->ranks.launch.rank
+			? pp_output_check(file, pp_args_has(c->args, "force"), &err)
+			: 0;
+
+	return r ? pp_complain(c->args, r == -EEXIST ? PP_EXIT_USAGE : PP_EXIT_INTERNAL,
+			       "--output %s", err.text)
+		 : 0;
+}
+
 static int watch(struct pp_nccl_running *c)
 {
 	int code = read_arms(c), reported;
@@ -251,6 +264,8 @@ static int watch(struct pp_nccl_running *c)
 	code = code ? code : read_timeout(c);
 	code = code ? code : pp_nccl_ranks_read(c);
 	code = code ? code : read_command(c);
+	/* no job of hours ends at a name that cannot be written */
+	code = code ? code : check_output(c);
 	code = code ? code : open_node(c);
 	code = code ? code : pp_nccl_running_ready(c);
 	if (!code) {

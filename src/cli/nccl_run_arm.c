@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/parse.h"
@@ -19,7 +20,7 @@
 #include "node/module.h"
 #include "base/banned.h"
 
-enum { ENVIRONMENT_MOST = 8 << 20 };
+enum { ENVIRONMENT_MOST = 8 << 20, ROOM_LEAST = 64 << 10 };
 
 /*
  * The terminal goes to the command where we have it and where nobody else of our group reads from
@@ -192,6 +193,20 @@ static void keep_others(struct pp_nccl_running *c, const char *dir, const struct
 		(void)pp_complain(c->args, 0, "--keep-logs: %s", err.text);
 }
 
+/* Logs that had no room were cut by the system, and nobody counted what is missing. */
+static void say_full(struct pp_nccl_running *c, const char *dir)
+{
+	struct statvfs fs;
+
+	if (statvfs(dir, &fs) || (uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_LEAST)
+		return;
+	(void)pp_complain(
+		c->args, 0,
+		"%s is full: what the job wrote is cut there, and judged as far as it goes; "
+		"TMPDIR names another place",
+		dir);
+}
+
 /* Ours, and those that other ranks have sent. */
 static int read_logs(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run *r,
 		     struct pp_nccl_feed *feed)
@@ -261,6 +276,7 @@ static int finish(struct pp_nccl_running *c, const char *dir, struct pp_nccl_run
 {
 	int code;
 
+	say_full(c, dir);
 	give_back(c, dir, r);
 	pp_nccl_logs_observed(dir, &r->node[0]);
 	count_ranks(dir, &r->node[0]);

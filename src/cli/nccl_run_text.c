@@ -46,9 +46,9 @@ static void arms(struct pp_out *o, const struct pp_nccl_run *const run[PP_NCCL_A
 		 const struct pp_gate_library *g)
 {
 	static const struct pp_out_column columns[] = {
-		{NULL, "ARM", false},	  {NULL, "PATH", false},    {NULL, "BY", true},
-		{NULL, "GPU MRS", false}, {NULL, "HCA GB", false},  {NULL, "GB/S", false},
-		{NULL, "US", false},	  {NULL, "CPU S/GB", true}, {NULL, "CONTROL", true}};
+		{NULL, "ARM", false}, {NULL, "PATH", false},   {NULL, "BY", true},
+		{NULL, "MRS", false}, {NULL, "HCA GB", false}, {NULL, "GB/S", false},
+		{NULL, "US", false},  {NULL, "CPU/GB", true},  {NULL, "CONTROL", true}};
 
 	pp_out_table(o, NULL, columns, PP_ARRAY_LEN(columns));
 	for (unsigned int i = 0; i < PP_NCCL_ARMS; i++)

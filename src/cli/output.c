@@ -60,27 +60,59 @@ static int write_beside(char *temporary, const char *file, const struct pp_buf *
 	return r;
 }
 
-int pp_output_write(const char *file, const struct pp_buf *content, bool force,
-		    struct pp_error *err)
+static int say(const char *file, int r, struct pp_error *err)
 {
-	char *PP_AUTO_FREE temporary = NULL;
 	char text[128];
-	int r;
 
-	if (!strcmp(file, "-")) {
-		r = write_all(STDOUT_FILENO, content);
-	} else {
-		r = refuse(file, force);
-		if (!r && asprintf(&temporary, "%s.XXXXXX", file) < 0) {
-			temporary = NULL;
-			r = -ENOMEM;
-		}
-		if (!r)
-			r = write_beside(temporary, file, content);
-	}
 	if (r == -EEXIST)
 		return pp_error_set(err, r, "'%.200s' exists; --force replaces it", file);
 	return r ? pp_error_set(err, r, "cannot write '%s': %s", file,
 				pp_errno_text(r, text, sizeof(text)))
 		 : 0;
+}
+
+/* The name that is written first; malloc'ed. */
+static int name_beside(const char *file, char **ret)
+{
+	if (asprintf(ret, "%s.XXXXXX", file) >= 0)
+		return 0;
+	*ret = NULL;
+	return -ENOMEM;
+}
+
+int pp_output_check(const char *file, bool force, struct pp_error *err)
+{
+	char *PP_AUTO_FREE temporary = NULL;
+	int fd, r;
+
+	if (!strcmp(file, "-"))
+		return 0;
+	r = refuse(file, force);
+	if (!r)
+		r = name_beside(file, &temporary);
+	if (!r) {
+		fd = mkostemp(temporary, O_CLOEXEC);
+		r = fd < 0 ? -errno : 0;
+		if (fd >= 0) {
+			(void)close(fd);
+			(void)unlink(temporary);
+		}
+	}
+	return say(file, r, err);
+}
+
+int pp_output_write(const char *file, const struct pp_buf *content, bool force,
+		    struct pp_error *err)
+{
+	char *PP_AUTO_FREE temporary = NULL;
+	int r;
+
+	if (!strcmp(file, "-"))
+		return say(file, write_all(STDOUT_FILENO, content), err);
+	r = refuse(file, force);
+	if (!r)
+		r = name_beside(file, &temporary);
+	if (!r)
+		r = write_beside(temporary, file, content);
+	return say(file, r, err);
 }

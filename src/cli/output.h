@@ -17,5 +17,7 @@
  */
 int pp_output_write(const char *file, const struct pp_buf *content, bool force,
 		    struct pp_error *err);
+/* Before a long run: could it be written now? As pp_output_write(), and nothing is left. */
+int pp_output_check(const char *file, bool force, struct pp_error *err);
 
 #endif
