@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include "cli/session.h"
 #include "base/banned.h"
 
-enum { DOCUMENT_MOST = 64 << 20, WHY_MOST = 16 << 10, WORDS = 32, VARIABLES = 8 };
+enum { DOCUMENT_MOST = 64 << 20, WHY_MOST = 16 << 10, WORDS = 32, VARIABLES = 8, SIZES = 64 };
 
 /* A command line and what is set for it: texts are others' or the arena's. */
 struct words {
@@ -63,6 +64,36 @@ static void set_number(struct words *w, const char *name, unsigned int value)
 	set(w, name, pp_arena_printf(&w->arena, "%u", value));
 }
 
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* bench takes sizes in any order; NCCL's table has them grow. What is no size goes as it is. */
+static const char *in_order(struct words *w, const char *list)
+{
+	uint64_t size[SIZES];
+	const char *text = "";
+	char word[32];
+	size_t n = 0, len;
+
+	for (const char *at = list; *at; at += len + (at[len] == ',')) {
+		len = strcspn(at, ",");
+		(void)snprintf(word, sizeof(word), "%.*s", (int)(len < 31 ? len : 31), at);
+		if (n == SIZES || pp_parse_size(word, INT64_MAX, &size[n]))
+			return list;
+		n++;
+	}
+	qsort(size, n, sizeof(*size), by_size);
+	for (size_t i = 0; i < n; i++)
+		if (!i || size[i] != size[i - 1])
+			text = pp_arena_printf(&w->arena, "%s%s%" PRIu64, text, *text ? "," : "",
+					       size[i]);
+	return text;
+}
+
 static void make_words(const struct pp_library_job *job, char *self, struct words *w)
 {
 	add(w, self);
@@ -76,7 +107,8 @@ static void make_words(const struct pp_library_job *job, char *self, struct word
 		add(w, real[i]);
 	for (size_t i = 0; !job->sizes && i < PP_ARRAY_LEN(real_sizes); i++)
 		add(w, job->simulate ? simulated_sizes[i] : real_sizes[i]);
-	add_option(w, "sizes", job->sizes);
+	if (job->sizes)
+		add_option(w, "sizes", in_order(w, job->sizes));
 	add_option(w, "arm", job->arm);
 	add_option(w, "gpu", job->gpu);
 	add_option(w, "keep-logs", job->logs);

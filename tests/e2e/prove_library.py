@@ -20,7 +20,7 @@ import machines
 
 FAKES = {"nccl": sys.argv[3], "cuda": sys.argv[4], "nvml": sys.argv[5]}
 PART = sys.argv[6]
-SHORT = ("--duration", "50ms", "--repeats", "1", "--size", "8,64K")
+SHORT = ("--duration", "50ms", "--repeats", "1", "--size", "64K,8,64K")
 HOST = "frobnitz7.dc.quux.example"
 FAULTS = []
 
