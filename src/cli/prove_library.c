@@ -83,6 +83,24 @@ static int open_file(const struct pp_args *args, const char *file, struct pp_pro
 		 : 0;
 }
 
+/* Of each arm that ran something must be there: else another job's directory was named. */
+static int open_logs(const struct pp_args *args, struct pp_prove_library *l)
+{
+	const char *dir = pp_args_get(args, "nccl-logs");
+
+	if (!dir)
+		return 0;
+	if (new_logs(l) ||
+	    pp_prove_logs_take(l->kept, dir, l->runs, secure_getenv("PEERPATH_TOKEN")))
+		return pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
+	for (unsigned int i = 0; i < PP_NCCL_ARMS; i++)
+		if (l->runs->arm[i] && l->kept->arm[i].word == PP_PROVE_LOGS_NONE)
+			return pp_complain(args, PP_EXIT_INPUT,
+					   "--nccl-logs: %s/%s has no logs: of which run is this?",
+					   dir, pp_nccl_arm_name((enum pp_nccl_arm)i));
+	return 0;
+}
+
 /* A bundle without a job has none: no error. */
 static int open_bundle(const struct pp_args *args, const struct pp_bundle *bundle,
 		       struct pp_prove_library *l)
@@ -108,8 +126,13 @@ int pp_prove_library_open(const struct pp_args *args, const struct pp_bundle *re
 	const char *file = pp_args_get(args, "nccl");
 
 	*l = (struct pp_prove_library){.why = ""};
-	if (file)
-		return open_file(args, file, l);
+	if (file) {
+		int code = open_file(args, file, l);
+
+		return code ? code : open_logs(args, l);
+	}
+	if (pp_args_has(args, "nccl-logs"))
+		return pp_complain(args, PP_EXIT_USAGE, "--nccl-logs goes with --nccl");
 	return replayed ? open_bundle(args, replayed, l) : 0;
 }
 

@@ -73,6 +73,8 @@ static const struct pp_option prove_options[] = {
 	 NULL},
 	{"simulate", 0, NULL, "on the software device; nothing is proven by it", NULL},
 	{"nccl", 0, "FILE", "gate 3 by this document of 'nccl run --controls'", NULL},
+	{"nccl-logs", 0, "DIR", "its logs, as 'nccl run --keep-logs' left them, into the bundle",
+	 NULL},
 	{"canary", 0, "FILE", "gate 4: what COMMAND is measured by, as 'canary -f'", NULL},
 	{"before", 0, "PATH", "gate 4 beside this result of before a change; repeatable", NULL},
 	{"after-reboot", 0, "BUNDLE", "compare gate 2 with that of an earlier bundle", NULL},

@@ -136,6 +136,33 @@ def test_prove(where):
     need(code == 64 and "gate 3" in err, f"--through 2: {code} {err}")
 
 
+def test_logs(where):
+    """The logs of a job of one's own: kept by nccl run, in the bundle, judged again by a replay."""
+    log = PROJECT / "tests/fixtures/nccl/made-proven.log"
+    job = where / "all_reduce_perf"
+    job.write_text(f"#!/bin/sh\ncp {log} $(echo $NCCL_DEBUG_FILE | sed 's/%h/h/; s/%p/1/')\n", encoding="ascii")
+    job.chmod(0o755)
+    code, out, err = run("nccl", "run", "-q", "--no-observer", "--busy-ok", "--keep-logs", "kept", "-o", "own.json", "--", job, where=where)
+    need((where / "kept/unchanged/nccl.h.1.log").exists(), f"{code} {err}")
+    code, out, err = run("prove", "--nccl", "own.json", "--nccl-logs", "kept", "--keep-going", "--json", "-o", "with", where=where)
+    need(json.loads(out)["library"]["logs"] == [{"arm": "unchanged", "logs": "kept", "files": 1, "bytes": log.stat().st_size, "dropped_bytes": 0, "hidden": 0}], f"{out[-400:]} {err}")
+    need((where / "with/nccl/unchanged/0000.log").read_bytes() == log.read_bytes(), "the log is another")
+    _, out, _ = run("prove", "--replay", "with", "--json", "--no-bundle", where=where)
+    need(json.loads(out)["library"]["logs"][0]["logs"] == "judged again, the same", out[-400:])
+    # a log of many MiB: its beginning and end are kept, what was cut is counted, and the document counts
+    (where / "kept/unchanged/nccl.h.1.log").write_bytes(log.read_bytes() + b"noise of a job that says much\n" * 100000)
+    code, out, err = run("prove", "--nccl", "own.json", "--nccl-logs", "kept", "--keep-going", "--json", "-o", "cut", where=where)
+    (entry,) = json.loads(out)["library"]["logs"]
+    size = (where / "kept/unchanged/nccl.h.1.log").stat().st_size
+    need(entry["logs"] == "cut" and entry["files"] == 2 and entry["bytes"] <= 1 << 20 and entry["bytes"] + entry["dropped_bytes"] == size, f"{entry} of {size}")
+    _, out, _ = run("prove", "--replay", "cut", "--no-bundle", where=where)
+    need("cut from the bundle" in " ".join(out.split()), out[-600:])
+    code, _, err = run("prove", "--nccl", "own.json", "--nccl-logs", "/nowhere", "--no-bundle", where=where)
+    need(code == 65 and err.count("\n") == 1 and "/nowhere/unchanged" in err, f"{code} {err}")
+    code, _, err = run("prove", "--nccl-logs", "kept", "--no-bundle", where=where)
+    need(code == 64 and "--nccl" in err, f"{code} {err}")
+
+
 def main():
     for name, test in sorted(globals().items()):
         if name.startswith("test_"):
