@@ -31,6 +31,7 @@ struct course {
 	const char **peers;
 	char token[PP_TOKEN_MOST + 1];
 	char name[64];
+	bool lost; /* a node: no further arm begins */
 	struct pp_nccl_runs runs;
 	struct pp_arena arena;
 };
@@ -184,10 +185,11 @@ static void end_one(struct course *c, unsigned int i, bool failed)
 				   &answer, &err);
 
 	text = json_string_value(json_object_get(answer, "text"));
-	if (e)
+	if (e) {
 		text = err.text;
-	else if (json_is_true(json_object_get(answer, "ok")) &&
-		 !json_integer_value(json_object_get(answer, "status")))
+		c->lost = true;
+	} else if (json_is_true(json_object_get(answer, "ok")) &&
+		   !json_integer_value(json_object_get(answer, "status")))
 		text = NULL;
 	if (failed && text && *text)
 		say_why(c, pp_party_node(c->party, i)->id, text);
@@ -266,7 +268,7 @@ static int run_arms(struct course *c)
 		      "gate 3: %zu runs of NCCL on %u nodes, at most %zu minutes; with each the "
 		      "next\n",
 		      n, pp_party_size(c->party), n * PP_LIBRARY_ARM_MINUTES);
-	for (size_t i = 0; !code && i < n; i++)
+	for (size_t i = 0; !code && !c->lost && i < n; i++)
 		code = run_arm(c, arms[i]);
 	/* A control that could not be run leaves what was seen of the others. */
 	return code == 1 && c->runs.arm[PP_NCCL_ARM_UNCHANGED] ? 0 : code;

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import nodes
 from nodes import expect, faults, finish, until
@@ -160,6 +161,34 @@ def part_refused(all_nodes):
     expect(status == 130 and not out and not pathlib.Path("/tmp/cut").exists(), f"interrupted: {status} {out[:200]} {err}")
     end(other)
     tidy("interrupted")
+
+
+def part_died(all_nodes):
+    """A node goes in the first run: that run is judged as far as it came, no control begins, and nobody waits for the node."""
+    one, two = all_nodes[:2]
+    other = listen(two, PP_FAKE_NCCL="hang")
+    first = one.start([PEERPATH, *WORDS, "--peer", two.address, "--no-bundle"], **variables(one, PP_FAKE_NCCL="hang"))
+    text = ""
+    while "runs of NCCL" not in text:
+        line = first.stderr.readline()
+        if not line:
+            break
+        text += line
+    began = time.monotonic()
+    expect(until(lambda: len(nodes.named("peerpath")) > 8, 30), "the ranks do not begin")
+    time.sleep(3)
+    two.cut()
+    other.kill()
+    status, out, err = finish(first)
+    took = time.monotonic() - began
+    print(f"a node dies: {status} after {took:.0f} s: {err[-300:]}", flush=True)
+    try:
+        d = json.loads(out)
+    except ValueError:
+        expect(False, f"no document: {status} {err[-300:]}")
+        return
+    controls = {c["arm"]: c["state"] for c in d.get("library", {}).get("gate", {}).get("controls", [])}
+    expect(status in (1, 2) and set(controls.values()) <= {"not run"} and gate(d).get("verdict") in ("unknown", "fail"), f"a node dies: {status} {gate(d)} {controls}")
 
 
 def machine():
