@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/log_hide.h"
+#include "bundle/log_hide.h"
 #include "nccl/run_judge.h"
 #include "nccl/run_logs.h"
 #include "base/banned.h"

@@ -6,7 +6,7 @@
  */
 #include "unit.h"
 
-#include "cli/log_hide.h"
+#include "bundle/log_hide.h"
 
 static void check(const char *text, const char *secret, const char *want, size_t hidden)
 {

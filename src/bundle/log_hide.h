@@ -5,8 +5,8 @@
  * wherever it stands. Always done before a log leaves its run; names and addresses are
  * bundle/scrub.h's, when asked.
  */
-#ifndef PP_CLI_LOG_HIDE_H
-#define PP_CLI_LOG_HIDE_H
+#ifndef PP_BUNDLE_LOG_HIDE_H
+#define PP_BUNDLE_LOG_HIDE_H
 
 #include "base/buf.h"
 

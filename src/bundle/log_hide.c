@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/log_hide.h"
+#include "bundle/log_hide.h"
 
 #include <stdio.h>
 #include <string.h>
