@@ -37,9 +37,6 @@ int pp_fleet_add_file(struct pp_sql *sql, const char *path, struct pp_fleet_adde
 		      struct pp_error *err);
 int pp_fleet_add_text(struct pp_sql *sql, const char *text, size_t len, struct pp_fleet_added *ret,
 		      struct pp_error *err);
-int pp_fleet_add_result(struct pp_sql *sql, const struct pp_result *result,
-			struct pp_fleet_added *ret, struct pp_error *err);
-
 /* Which nodes are listed; NULL: all. Texts are compared whole, @text is found anywhere in a name.
  */
 struct pp_fleet_filter {

@@ -14,6 +14,7 @@
 
 struct adding {
 	struct pp_sql *sql;
+	struct pp_fleet_memory *memory;
 	const struct pp_result *result;
 	struct pp_error *err;
 	const char *at;
@@ -67,6 +68,10 @@ static int add_set(struct adding *a, const struct pp_result_node *n, char digest
 	}
 	(void)crypto_hash_sha256_final(&state, hash);
 	args[0] = pp_sql_text(pp_hex(hash, sizeof(hash), digest));
+	for (size_t i = 0; i < PP_FLEET_KEPT; i++)
+		if (!strcmp(a->memory->set[i], digest))
+			return 0;
+	memcpy(a->memory->set[a->memory->next_set++ % PP_FLEET_KEPT], digest, 65);
 	r = pp_sql_ask(a->sql, "SELECT 1 FROM sets WHERE digest = ? LIMIT 1", args, 1, take_number,
 		       &there, a->err);
 	for (size_t i = 0; i < n->n_facts && !r && !there; i++) {
@@ -147,18 +152,18 @@ static int add_picture(struct adding *a, const char *node)
 static int add_node(struct adding *a, size_t i)
 {
 	const struct pp_result_node *n = &a->result->node[i];
-	bool first = false;
+	bool late = false, taken = false;
 	char facts[65];
-	int r = pp_fleet_identify(a->sql, n, a->at, a->node[i], a->err);
+	int r = pp_fleet_identify(a->sql, a->memory, n, a->at, a->node[i], &taken, a->err);
 
 	if (!r && n->whole)
 		r = add_set(a, n, facts);
 	r = r ? r : add_row(a, n, a->node[i], n->whole ? facts : NULL);
 	if (!r)
 		r = pp_fleet_state_update(a->sql, a->result, n, a->node[i], a->at,
-					  n->whole ? facts : NULL, &first, a->err);
-	if (!r && first)
-		r = pp_fleet_classify_of(a->sql, a->node[i], a->err);
+					  n->whole ? facts : NULL, &late, a->err);
+	if (!r && (taken || (n->whole && !a->result->simulated)))
+		r = pp_fleet_classify_of(a->sql, a->node[i], late || taken ? "" : a->at, a->err);
 	if (!r && i == 0 && a->result->picture)
 		r = add_picture(a, a->node[i]);
 	return r;
@@ -229,11 +234,12 @@ static int add_rest(struct adding *a)
 	return r || !result->n_gains ? r : pp_fleet_classify(a->sql, a->document, a->err);
 }
 
-int pp_fleet_add_result(struct pp_sql *sql, const struct pp_result *result,
-			struct pp_fleet_added *ret, struct pp_error *err)
+int pp_fleet_add_result(struct pp_sql *sql, struct pp_fleet_memory *memory,
+			const struct pp_result *result, struct pp_fleet_added *ret,
+			struct pp_error *err)
 {
 	struct pp_arena arena = PP_ARENA(1 << 20);
-	struct adding a = {.sql = sql, .result = result, .err = err};
+	struct adding a = {.sql = sql, .memory = memory, .result = result, .err = err};
 	char now[32];
 	int r;
 

@@ -131,20 +131,20 @@ static int take_document(void *ctx, const struct pp_sql_value *c, size_t n)
 	return 0;
 }
 
-int pp_fleet_classify_of(struct pp_sql *sql, const char *node, struct pp_error *err)
+int pp_fleet_classify_of(struct pp_sql *sql, const char *node, const char *from,
+			 struct pp_error *err)
 {
-	const struct pp_sql_value args[] = {pp_sql_text(node)};
+	const struct pp_sql_value args[] = {pp_sql_text(node), pp_sql_text(from)};
 	struct pp_arena arena = PP_ARENA(1 << 20);
 	struct waiting w = {.document = pp_arena_array(&arena, DOCUMENTS, sizeof(*w.document))};
 	int r = w.document ? 0 : pp_error_set(err, -ENOMEM, "out of memory");
 
 	if (!r)
-		r = pp_sql_ask(
-			sql,
-			"SELECT d.id FROM results r JOIN documents d ON d.id = r.document "
-			"WHERE r.node = ? AND (d.topology IS NULL OR d.software IS NULL) AND "
-			"EXISTS (SELECT 1 FROM gains g WHERE g.document = d.id) ORDER BY d.id",
-			args, 1, take_document, &w, err);
+		r = pp_sql_ask(sql,
+			       "SELECT r.document FROM results r WHERE r.node = ? AND r.simulated "
+			       "IN (0, 1) AND r.at >= ? AND r.facts IS NULL AND EXISTS (SELECT 1 "
+			       "FROM gains g WHERE g.document = r.document) ORDER BY r.document",
+			       args, 2, take_document, &w, err);
 	for (size_t i = 0; i < w.n && !r; i++)
 		r = pp_fleet_classify(sql, w.document[i], err);
 	pp_arena_done(&arena);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bundle/bundle.h"
-#include "store/fleet.h"
+#include "store/fleet_parts.h"
 #include "base/banned.h"
 
 enum { TRIES = 3 };
@@ -25,8 +25,8 @@ static int begin(struct pp_sql *sql, struct pp_error *err)
 	return r;
 }
 
-typedef int adder(struct pp_sql *sql, const void *what, struct pp_fleet_added *ret,
-		  struct pp_error *err);
+typedef int adder(struct pp_sql *sql, struct pp_fleet_memory *memory, const void *what,
+		  struct pp_fleet_added *ret, struct pp_error *err);
 
 /* What another writer or a lost connection undid is done again; nothing is added twice. */
 static int whole(struct pp_sql *sql, adder *add, const void *what, struct pp_fleet_added *ret,
@@ -36,9 +36,11 @@ static int whole(struct pp_sql *sql, adder *add, const void *what, struct pp_fle
 	int r = 0;
 
 	for (unsigned int i = 0; i < TRIES; i++) {
+		struct pp_fleet_memory memory = {0};
+
 		added = (struct pp_fleet_added){0};
 		r = begin(sql, err);
-		r = r ? r : add(sql, what, &added, err);
+		r = r ? r : add(sql, &memory, what, &added, err);
 		if (!r)
 			r = pp_sql_commit(sql, err);
 		else
@@ -54,10 +56,10 @@ static int whole(struct pp_sql *sql, adder *add, const void *what, struct pp_fle
 	return 0;
 }
 
-static int add_one(struct pp_sql *sql, const void *what, struct pp_fleet_added *ret,
-		   struct pp_error *err)
+static int add_one(struct pp_sql *sql, struct pp_fleet_memory *memory, const void *what,
+		   struct pp_fleet_added *ret, struct pp_error *err)
 {
-	return pp_fleet_add_result(sql, what, ret, err);
+	return pp_fleet_add_result(sql, memory, what, ret, err);
 }
 
 struct text {
@@ -65,8 +67,8 @@ struct text {
 	size_t len;
 };
 
-static int add_document(struct pp_sql *sql, const char *text, size_t len,
-			struct pp_fleet_added *ret, struct pp_error *err)
+static int add_document(struct pp_sql *sql, struct pp_fleet_memory *memory, const char *text,
+			size_t len, struct pp_fleet_added *ret, struct pp_error *err)
 {
 	struct pp_result *result;
 	int r = pp_result_read(text, len, &result, err);
@@ -75,7 +77,7 @@ static int add_document(struct pp_sql *sql, const char *text, size_t len,
 		ret->of_input = r != -ENOMEM;
 		return r;
 	}
-	r = pp_fleet_add_result(sql, result, ret, err);
+	r = pp_fleet_add_result(sql, memory, result, ret, err);
 	pp_result_free(result);
 	return r;
 }
@@ -91,8 +93,8 @@ static bool is_lines(const struct text *t)
 	return end && len > 1 && t->text[0] == '{' && t->text[len - 1] == '}';
 }
 
-static int add_lines(struct pp_sql *sql, const void *what, struct pp_fleet_added *ret,
-		     struct pp_error *err)
+static int add_lines(struct pp_sql *sql, struct pp_fleet_memory *memory, const void *what,
+		     struct pp_fleet_added *ret, struct pp_error *err)
 {
 	const struct text *t = what;
 	const char *at = t->text, *end = t->text + t->len, *next;
@@ -100,14 +102,14 @@ static int add_lines(struct pp_sql *sql, const void *what, struct pp_fleet_added
 	int r = 0;
 
 	if (!is_lines(t))
-		return add_document(sql, t->text, t->len, ret, err);
+		return add_document(sql, memory, t->text, t->len, ret, err);
 	for (; at < end && !r; at = next, line++) {
 		next = memchr(at, '\n', (size_t)(end - at));
 		next = next ? next + 1 : end;
 		len = (size_t)(next - at);
 		if (len == strspn(at, " \t\r\n") || !*at)
 			continue;
-		r = add_document(sql, at, len, ret, err);
+		r = add_document(sql, memory, at, len, ret, err);
 		if (r)
 			(void)pp_error_prefix(err, "line %zu", line);
 	}

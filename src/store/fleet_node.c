@@ -130,34 +130,111 @@ static int keep_parts(struct pp_sql *sql, const struct pp_result_node *of, const
 	return r;
 }
 
-int pp_fleet_identify(struct pp_sql *sql, const struct pp_result_node *of, const char *at,
-		      char ret[PP_NODE_ID], struct pp_error *err)
+/* Who was known by this name only is this one: all that is kept of it goes over. */
+static int take_over(struct pp_sql *sql, const char *host, const char *id, bool *ret_taken,
+		     struct pp_error *err)
+{
+	static const char *const texts[] = {
+		"UPDATE nodes SET first_seen = (SELECT min(first_seen) FROM nodes WHERE id IN (?, "
+		"?)) "
+		"WHERE id = ?",
+		"DELETE FROM results WHERE node = ? AND document IN (SELECT document FROM results "
+		"WHERE node = ?)",
+		"DELETE FROM rails AS r WHERE node = ? AND EXISTS (SELECT 1 FROM rails o WHERE "
+		"o.node "
+		"= "
+		"? AND o.simulated = r.simulated AND o.rail = r.rail AND o.what = r.what)",
+		"DELETE FROM states WHERE node = ? AND node <> ?",
+		"DELETE FROM nodes WHERE id = ? AND id <> ?"};
+	static const char *const moves[] = {"UPDATE results SET node = ? WHERE node = ?",
+					    "UPDATE figures SET node = ? WHERE node = ?",
+					    "UPDATE rails SET node = ? WHERE node = ?"};
+	struct pp_sql_value args[3];
+	struct found ghost;
+	int r = find_one(sql, "SELECT id FROM nodes WHERE host = ? AND by_name = 1", host, &ghost,
+			 err);
+
+	if (r || !ghost.n || !strcmp(ghost.id[0], id))
+		return r;
+	*ret_taken = true;
+	args[0] = pp_sql_text(ghost.id[0]);
+	args[1] = args[2] = pp_sql_text(id);
+	r = pp_sql_run(sql, texts[0], args, 3, err);
+	for (size_t i = 1; i < 3 && !r; i++)
+		r = pp_sql_run(sql, texts[i], args, 2, err);
+	args[0] = pp_sql_text(id);
+	args[1] = pp_sql_text(ghost.id[0]);
+	for (size_t i = 0; i < PP_ARRAY_LEN(moves) && !r; i++)
+		r = pp_sql_run(sql, moves[i], args, 2, err);
+	args[0] = pp_sql_text(ghost.id[0]);
+	args[1] = pp_sql_text(id);
+	for (size_t i = 3; i < PP_ARRAY_LEN(texts) && !r; i++)
+		r = pp_sql_run(sql, texts[i], args, 2, err);
+	return r;
+}
+
+/* By parts: as in this transaction before, as ever before, as most of them. */
+static int find_by_parts(struct pp_sql *sql, struct pp_fleet_memory *memory,
+			 const struct pp_result_node *of, const char *digest, struct found *ret,
+			 bool *ret_known, struct pp_error *err)
+{
+	int r;
+
+	*ret_known = true;
+	for (size_t i = 0; i < PP_FLEET_KEPT; i++) {
+		if (strcmp(memory->node[i].assembly, digest) != 0)
+			continue;
+		ret->n = 1;
+		memcpy(ret->id[0], memory->node[i].node, PP_NODE_ID);
+		return 0;
+	}
+	r = find_one(sql, "SELECT node FROM assemblies WHERE digest = ?", digest, ret, err);
+	*ret_known = ret->n > 0;
+	return r || ret->n ? r : vote(sql, of, ret, err);
+}
+
+static void remember(struct pp_fleet_memory *memory, const char *digest, const char *node)
+{
+	unsigned int i = memory->next_node++ % PP_FLEET_KEPT;
+
+	(void)snprintf(memory->node[i].assembly, sizeof(memory->node[i].assembly), "%s", digest);
+	memcpy(memory->node[i].node, node, PP_NODE_ID);
+}
+
+int pp_fleet_identify(struct pp_sql *sql, struct pp_fleet_memory *memory,
+		      const struct pp_result_node *of, const char *at, char ret[PP_NODE_ID],
+		      bool *ret_taken, struct pp_error *err)
 {
 	struct found found = {0};
+	bool known = true;
 	char digest[65];
-	bool known;
 	int r;
 
 	digest_of(of, digest);
-	r = of->n_parts ? find_one(sql, "SELECT node FROM assemblies WHERE digest = ?", digest,
-				   &found, err)
-			: find_one(sql,
-				   "SELECT id FROM nodes WHERE host = ? ORDER BY last_seen DESC, "
-				   "by_name, id LIMIT 1",
-				   of->host, &found, err);
-	known = found.n > 0;
-	if (!r && !known && of->n_parts)
-		r = vote(sql, of, &found, err);
+	if (of->n_parts)
+		r = find_by_parts(sql, memory, of, digest, &found, &known, err);
+	else
+		r = find_one(
+			sql,
+			"SELECT id FROM nodes WHERE host = ? ORDER BY last_seen DESC, by_name, "
+			"id LIMIT 1",
+			of->host, &found, err);
 	if (r)
 		return r;
 	if (!found.n)
 		(void)snprintf(found.id[0], PP_NODE_ID, "%.16s", digest);
 	r = add_node(sql, of, found.id[0], at, err);
-	if (!r && !known && of->n_parts)
+	if (!r && !known)
 		r = keep_parts(sql, of, digest, found.id[0], err);
-	if (!r)
-		memcpy(ret, found.id[0], PP_NODE_ID);
-	return r;
+	*ret_taken = false;
+	if (!r && !known && of->host)
+		r = take_over(sql, of->host, found.id[0], ret_taken, err);
+	if (r)
+		return r;
+	if (of->n_parts)
+		remember(memory, digest, found.id[0]);
+	memcpy(ret, found.id[0], PP_NODE_ID);
+	return 0;
 }
 
 void pp_fleet_like(const char *text, const char *before, struct pp_buf *out)

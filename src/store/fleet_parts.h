@@ -7,11 +7,32 @@
 
 #include "store/fleet.h"
 
-enum { PP_NODE_ID = 17 }; /* 16 hexadecimal digits and the NUL */
+enum { PP_NODE_ID = 17, PP_FLEET_KEPT = 8 }; /* an id: 16 hexadecimal digits and the NUL */
 
-/* Which node @of is: by its parts, else by its name; made when it is new. */
-int pp_fleet_identify(struct pp_sql *sql, const struct pp_result_node *of, const char *at,
-		      char ret[PP_NODE_ID], struct pp_error *err);
+/*
+ * What this transaction has seen is there already: a file is mostly of one node. Zeroed where the
+ * transaction begins, since what is rolled back was never there.
+ */
+struct pp_fleet_memory {
+	struct {
+		char assembly[65], node[PP_NODE_ID];
+	} node[PP_FLEET_KEPT];
+	char set[PP_FLEET_KEPT][65];
+	unsigned int next_node, next_set;
+};
+
+/* A result into the tables, within a transaction. */
+int pp_fleet_add_result(struct pp_sql *sql, struct pp_fleet_memory *memory,
+			const struct pp_result *result, struct pp_fleet_added *ret,
+			struct pp_error *err);
+
+/*
+ * Which node @of is: by its parts, else by its name; made when it is new. *@ret_taken: it took over
+ * what was known under its name alone.
+ */
+int pp_fleet_identify(struct pp_sql *sql, struct pp_fleet_memory *memory,
+		      const struct pp_result_node *of, const char *at, char ret[PP_NODE_ID],
+		      bool *ret_taken, struct pp_error *err);
 /* What a user calls a node: its id or the beginning of it, its name, a part of it. */
 int pp_fleet_find(struct pp_sql *sql, const char *called, char ret[PP_NODE_ID],
 		  struct pp_error *err);
@@ -24,12 +45,13 @@ void pp_fleet_like(const char *text, const char *before, struct pp_buf *out);
  */
 int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
 			  const struct pp_result_node *of, const char *node, const char *at,
-			  const char *facts, bool *ret_first, struct pp_error *err);
+			  const char *facts, bool *ret_late, struct pp_error *err);
 
 /* Of which class the nodes of a document with gains were: one, "mixed", or not known. */
 int pp_fleet_classify(struct pp_sql *sql, int64_t document, struct pp_error *err);
-/* The same for all that waited for this node's facts. */
-int pp_fleet_classify_of(struct pp_sql *sql, const char *node, struct pp_error *err);
+/* The same for all since @from that do not say themselves what this node was. */
+int pp_fleet_classify_of(struct pp_sql *sql, const char *node, const char *from,
+			 struct pp_error *err);
 
 /* Of a column; NULL for SQL's NULL and other types. Copied into the arena. */
 const char *pp_fleet_text(struct pp_arena *arena, const struct pp_sql_value *v);

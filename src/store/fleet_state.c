@@ -62,10 +62,12 @@ static int since(struct pp_sql *sql, const char *node, bool simulated, const cha
 	return r ? r : pp_sql_ask(sql, first, args, 4, take_text, ret, err);
 }
 
-#define SINCE(column)                                                                       \
-	"SELECT max(at) FROM results WHERE node = ? AND simulated = ? AND " column " <> ?", \
-		"SELECT min(at) FROM results WHERE node = ? AND simulated = ? AND " column  \
-		" = ? AND at > ?"
+/* @more: of which results; a peer's word on the software is no state. */
+#define SINCE(column, more)                                                                      \
+	"SELECT max(at) FROM results WHERE node = ? AND simulated = ? AND " column " <> ?" more, \
+		"SELECT min(at) FROM results WHERE node = ? AND simulated = ? AND " column       \
+		" = ? AND at > ?" more
+#define WHOLE " AND facts IS NOT NULL"
 
 /* A result of before: what is now stays, but may be older than was known. */
 static int update_late(struct pp_sql *sql, const char *node, bool simulated, struct now *now,
@@ -75,14 +77,14 @@ static int update_late(struct pp_sql *sql, const char *node, bool simulated, str
 	int r = 0;
 
 	if (*now->topology)
-		r = since(sql, node, simulated, SINCE("topology"), now->topology,
+		r = since(sql, node, simulated, SINCE("topology", WHOLE), now->topology,
 			  now->topology_since, err);
 	if (!r && *now->software)
-		r = since(sql, node, simulated, SINCE("software"), now->software,
+		r = since(sql, node, simulated, SINCE("software", WHOLE), now->software,
 			  now->software_since, err);
 	if (!r && *now->verdict)
-		r = since(sql, node, simulated, SINCE("verdict"), now->verdict, now->verdict_since,
-			  err);
+		r = since(sql, node, simulated, SINCE("verdict", ""), now->verdict,
+			  now->verdict_since, err);
 	args[0] = pp_sql_text(*now->topology_since ? now->topology_since : NULL);
 	args[1] = pp_sql_text(*now->software_since ? now->software_since : NULL);
 	args[2] = pp_sql_text(*now->verdict_since ? now->verdict_since : NULL);
@@ -101,89 +103,93 @@ static const char *begun(const char *old, const char *old_since, const char *new
 	return new &&*old_since && !strcmp(old, new) ? old_since : new ? at : NULL;
 }
 
-static int update_facts(struct pp_sql *sql, const struct pp_result *result,
-			const struct pp_result_node *of, const char *node, const char *at,
-			const char *facts, const struct now *now, struct pp_error *err)
-{
-	const struct pp_sql_value args[] = {
-		pp_sql_text(at),
-		pp_sql_text(of->topology),
-		pp_sql_text(begun(now->topology, now->topology_since, of->topology, at)),
-		pp_sql_text(of->software),
-		pp_sql_text(begun(now->software, now->software_since, of->software, at)),
-		pp_sql_text(of->flavour),
-		pp_sql_text(facts),
-		pp_sql_text(node),
-		PP_SQL_INT(result->simulated)};
-
-	return pp_sql_run(sql,
-			  "UPDATE states SET at = ?, topology = ?, topology_since = ?, software = "
-			  "?, software_since = ?, flavour = ?, facts = ? WHERE node = ? AND "
-			  "simulated = ?",
-			  args, 9, err);
-}
-
 static struct pp_sql_value gate(const struct pp_result *r, enum pp_gate g)
 {
 	return pp_sql_text(r->asked[g] ? pp_verdict_name(r->gate[g]) : NULL);
 }
 
-static int update_verdict(struct pp_sql *sql, const struct pp_result *result, const char *node,
-			  const char *at, const struct now *now, struct pp_error *err)
-{
-	const char *verdict = pp_verdict_name(result->verdict);
-	const struct pp_sql_value args[] = {
-		pp_sql_text(at),
-		pp_sql_text(verdict),
-		pp_sql_text(begun(now->verdict, now->verdict_since, verdict, at)),
-		pp_sql_text(result->sentence),
-		gate(result, PP_GATE_IDENTITY),
-		gate(result, PP_GATE_PREREQUISITES),
-		gate(result, PP_GATE_MEMORY),
-		gate(result, PP_GATE_LIBRARY),
-		gate(result, PP_GATE_APPLICATION),
-		pp_sql_text(node),
-		PP_SQL_INT(result->simulated)};
+/* The two halves of a state: each changes when the result tells of it. */
+#define FACTS                                                                                    \
+	"at = ?, topology = ?, topology_since = ?, software = ?, software_since = ?, flavour = " \
+	"?, "                                                                                    \
+	"facts = ?"
+#define VERDICT                                                                       \
+	"judged_at = ?, verdict = ?, verdict_since = ?, sentence = ?, identity = ?, " \
+	"prerequisites = ?, memory = ?, library = ?, application = ?"
+#define OF " WHERE node = ? AND simulated = ?"
 
-	return pp_sql_run(sql,
-			  "UPDATE states SET judged_at = ?, verdict = ?, verdict_since = ?, "
-			  "sentence = ?, identity = ?, prerequisites = ?, memory = ?, library = ?, "
-			  "application = ? WHERE node = ? AND simulated = ?",
-			  args, 11, err);
+static int update(struct pp_sql *sql, const struct pp_result *result,
+		  const struct pp_result_node *of, const char *node, const char *at,
+		  const char *facts, const struct now *now, bool whole, bool judged,
+		  struct pp_error *err)
+{
+	static const char *const texts[2][2] = {
+		{"", "UPDATE states SET " VERDICT OF},
+		{"UPDATE states SET " FACTS OF, "UPDATE states SET " FACTS ", " VERDICT OF}};
+	const char *verdict = pp_verdict_name(result->verdict);
+	struct pp_sql_value args[18];
+	size_t n = 0;
+
+	if (whole) {
+		args[n++] = pp_sql_text(at);
+		args[n++] = pp_sql_text(of->topology);
+		args[n++] =
+			pp_sql_text(begun(now->topology, now->topology_since, of->topology, at));
+		args[n++] = pp_sql_text(of->software);
+		args[n++] =
+			pp_sql_text(begun(now->software, now->software_since, of->software, at));
+		args[n++] = pp_sql_text(of->flavour);
+		args[n++] = pp_sql_text(facts);
+	}
+	if (judged) {
+		args[n++] = pp_sql_text(at);
+		args[n++] = pp_sql_text(verdict);
+		args[n++] = pp_sql_text(begun(now->verdict, now->verdict_since, verdict, at));
+		args[n++] = pp_sql_text(result->sentence);
+		for (unsigned int g = 0; g < PP_GATES; g++)
+			args[n++] = gate(result, (enum pp_gate)g);
+	}
+	args[n++] = pp_sql_text(node);
+	args[n++] = PP_SQL_INT(result->simulated);
+	return pp_sql_run(sql, texts[whole][judged], args, n, err);
+}
+
+static int read_now(struct pp_sql *sql, const char *node, bool simulated, struct now *ret,
+		    struct pp_error *err)
+{
+	const struct pp_sql_value who[] = {pp_sql_text(node), PP_SQL_INT(simulated)};
+
+	*ret = (struct now){0};
+	return pp_sql_ask(sql,
+			  "SELECT at, judged_at, topology, topology_since, software, "
+			  "software_since, verdict, verdict_since FROM states WHERE node = ? AND "
+			  "simulated = ?",
+			  who, 2, take_now, ret, err);
 }
 
 int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
 			  const struct pp_result_node *of, const char *node, const char *at,
-			  const char *facts, bool *ret_first, struct pp_error *err)
+			  const char *facts, bool *ret_late, struct pp_error *err)
 {
 	const struct pp_sql_value who[] = {pp_sql_text(node), PP_SQL_INT(result->simulated),
 					   pp_sql_text("")};
 	bool judged = result->judged && !strcmp(result->kind, "prove") && of == result->node;
-	struct now now = {0};
-	bool late = false;
-	int r;
+	bool newer, newly_judged;
+	struct now now;
+	int r = read_now(sql, node, result->simulated, &now, err);
 
-	r = pp_sql_ask(sql,
-		       "SELECT at, judged_at, topology, topology_since, software, software_since, "
-		       "verdict, verdict_since FROM states WHERE node = ? AND simulated = ?",
-		       who, 2, take_now, &now, err);
 	if (!r && !now.there)
 		r = pp_sql_run(sql, "INSERT INTO states (node, simulated, at) VALUES (?, ?, ?)",
 			       who, 3, err);
-	*ret_first = of->whole && !*now.at;
-	if (!r && of->whole) {
-		if (strcmp(at, now.at) < 0)
-			late = true;
-		else
-			r = update_facts(sql, result, of, node, at, facts, &now, err);
-	}
-	if (!r && judged) {
-		if (strcmp(at, now.judged_at) < 0)
-			late = true;
-		else
-			r = update_verdict(sql, result, node, at, &now, err);
-	}
-	return r || !late ? r : update_late(sql, node, result->simulated, &now, err);
+	newer = of->whole && strcmp(at, now.at) >= 0;
+	*ret_late = of->whole && (!newer || !*now.at);
+	newly_judged = judged && strcmp(at, now.judged_at) >= 0;
+	if (!r && (newer || newly_judged))
+		r = update(sql, result, of, node, at, facts, &now, newer, newly_judged, err);
+	if (r || (newer == of->whole && newly_judged == judged))
+		return r;
+	r = newer || newly_judged ? read_now(sql, node, result->simulated, &now, err) : 0;
+	return r ? r : update_late(sql, node, result->simulated, &now, err);
 }
 
 const char *pp_fleet_text(struct pp_arena *arena, const struct pp_sql_value *v)
