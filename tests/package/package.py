@@ -66,7 +66,7 @@ def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("skipped: packages do not depend on how this tree was built; the plain build runs this")
         return 77
-    for tool in ("dpkg-deb", "dpkg-shlibdeps", "unshare", "ibv_rc_pingpong"):
+    for tool in ("dpkg-deb", "dpkg-buildpackage", "dh", "unshare", "ibv_rc_pingpong"):
         if not shutil.which(tool):
             print(f"skipped: no {tool}")
             return 77
@@ -77,15 +77,17 @@ def main():
         tmp = pathlib.Path(tmp)
         must("sh", ROOT / "tools/package.sh", built(tmp / "build"), tmp / "out")
         debs = {p.name.split("_")[0]: p for p in (tmp / "out").glob("*.deb")}
-        expect(set(debs) == {"peerpath", "peerpath-soft"}, debs)
+        expect(set(debs) == {"peerpath", "peerpath-soft", "peerpath-monitor"}, debs)
         root = tmp / "root"
         for name, deb in debs.items():
-            fields = dict(line.split(": ", 1) for line in must("dpkg-deb", "-f", deb).splitlines())
+            fields = dict(line.split(": ", 1) for line in must("dpkg-deb", "-f", deb).splitlines() if ": " in line)
+            if name == "peerpath-monitor":
+                continue
             expect("libc6 (>= " in fields["Depends"], name, fields)
             expect(("libjansson4" in fields["Depends"]) == (name == "peerpath"), name, fields)
             must("dpkg-deb", "-x", deb, root)
         expect(f"peerpath (= {fields['Version']})" in must("dpkg-deb", "-f", debs["peerpath-soft"], "Depends"))
-        for path in ("bin/peerpath", "share/peerpath/rules", "share/doc/peerpath-soft/soft.md",
+        for path in ("bin/peerpath", "share/peerpath/rules", "share/peerpath/slurm/healthcheck", "share/peerpath/kubernetes/daemonset.yaml", "share/doc/peerpath-soft/soft.md.gz",
                      "share/doc/peerpath-soft/examples/soft-github-workflow.yml", "share/man/man1/peerpath-soft.1.gz"):
             expect((root / "usr" / path).exists(), path)
         runs(root / "usr/bin/peerpath", "unpacked packages")
