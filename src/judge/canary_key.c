@@ -30,6 +30,7 @@ const struct pp_change_word pp_change_words[] = {
 	{"libfabric", "libfabric.version"},
 	{"os", "os.version"},
 	{"image", "limits.container_image"},
+	{"simulation", "simulated"},
 	{NULL, NULL},
 };
 

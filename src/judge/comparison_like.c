@@ -210,6 +210,18 @@ static void nodes(struct pp_comparison_case *k)
 		between(k, first[0], first[1]);
 }
 
+/* Of one side alone: an exercise of the chain beside the real thing, if that is what was declared.
+ */
+static void simulated(struct pp_comparison_case *k, bool before, bool after)
+{
+	if (before == after)
+		return;
+	if (is_declared(k, "simulated"))
+		note_declared(k, "simulated", before ? "yes" : "no", after ? "yes" : "no");
+	else
+		differ(k, "simulated %s only", when[after]);
+}
+
 void pp_comparison_liken(struct pp_comparison_case *k)
 {
 	const struct pp_trial *first = k->arm[0].trial[0];
@@ -222,9 +234,11 @@ void pp_comparison_liken(struct pp_comparison_case *k)
 			workload(k, &other->canary, &first->canary, true);
 			metrics(k, first, other);
 			metrics(k, other, first);
-			if (first->simulated != other->simulated)
-				differ(k, "some trials are simulated, others are not");
+			if (k->arm[side].trial[0]->simulated != other->simulated)
+				differ(k, "some trials %s are simulated, others are not",
+				       when[side]);
 		}
+	simulated(k, first->simulated, k->arm[1].trial[0]->simulated);
 	nodes(k);
 	k->c->alike = !k->c->n_differences;
 }

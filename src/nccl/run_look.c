@@ -11,8 +11,8 @@
 #include "trace/evidence.h"
 #include "base/banned.h"
 
-/* The first look; each next one as soon until regions were seen, a while at least, for a short job
- * has them for a moment only; then twice as late each time, up to a bound. */
+/* The first look; each next one as soon while none or more regions are seen, for a while: a short
+ * job has them for a moment only; then twice as late each time, up to a bound. */
 static const pp_ns FIRST = 200 * PP_MILLISECOND, RAREST = 15 * PP_SECOND;
 enum { LOOKS_SOON = 32 };
 static const pp_ns LOOK_LIMIT = 3 * PP_SECOND;
@@ -98,6 +98,7 @@ static void take(struct pp_nccl_looker *l, const struct pp_trace_table *t,
 		unknown += !r->known;
 		l->simulated |= r->simulated;
 	}
+	l->grew = t->n > l->most;
 	if (l->asked && t->n < l->most)
 		return;
 	/* What was not seen is known only where all that is there was. */
@@ -147,7 +148,7 @@ void pp_nccl_looker_look(struct pp_nccl_looker *l, pid_t guard, struct pp_nccl_r
 			look_at_regions(l, pid, n_pids, n);
 	}
 	l->looks++;
-	if (l->most || l->looks > LOOKS_SOON)
+	if ((l->most && !l->grew) || l->looks > LOOKS_SOON)
 		l->pause = 2 * l->pause < RAREST ? 2 * l->pause : RAREST;
 	l->next = pp_clock_monotonic() + l->pause;
 }

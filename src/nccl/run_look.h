@@ -17,6 +17,7 @@ struct pp_nccl_looker {
 	pp_ns next, pause; /* of looks */
 	unsigned int looks;
 	uint64_t most; /* regions in the look that is kept */
+	bool grew;     /* the last look saw more than all before it */
 	bool asked;    /* the kernel, or the software device's registry */
 	bool simulated;
 };

@@ -5,7 +5,7 @@
 usage: nccl_bundles.py BUILD OUT SECONDS [STEP...]
 
 For each step but canary OUT gets STEP.txt (what the command printed), STEP.json (its document) and STEP.logs.tar.gz (NCCL's logs);
-summary.txt has a line each. Steps: device socket shm nvlink host prove ddp faults canary. Two ranks: on two GPUs one each, on
+summary.txt has a line each. Steps: device socket shm nvlink host prove ddp faults canary speeds one. Two ranks: on two GPUs one each, on
 one GPU both, under MPS. Exit 77: no GPU, or no NCCL.
 """
 import json
@@ -14,6 +14,7 @@ import pathlib
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tarfile
@@ -29,7 +30,7 @@ LOGS = pathlib.Path(tempfile.mkdtemp(prefix="peerpath-bundles-"))
 LO = "name=soft0,address=127.0.0.1"
 SIZES = ("--minbytes=8", "--maxbytes=256M", "--stepfactor=8", "--iters=20")
 GPUS = 0
-FAILED = []
+FAILED, RESULT = [], []
 
 
 def say(name, good, text):
@@ -108,8 +109,28 @@ def judged(name):
         out.write("\n==== nccl judge\n" + text + "\n==== explain\n" + said)
 
 
+def witness():
+    """The kernel's list of DMA-BUFs and the device's own account, while a job runs: those that show most."""
+    most = [0]
+
+    def during(_, __):
+        try:
+            text = pathlib.Path("/sys/kernel/debug/dma_buf/bufinfo").read_text()
+        except OSError:
+            return True
+        count = len(re.findall(r"\bnv_dmabuf\b", text))
+        if count > most[0]:
+            most[0] = count
+            (OUT / "device.bufinfo.txt").write_text(text)
+            (OUT / "device.show.txt").write_text(run([PEERPATH, "soft", "show"], 10)[1])
+        return False
+    return during, most
+
+
 def step_device():
-    watched("device", ["--simulate", "--controls"], perf(), 150)
+    during, most = witness()
+    watched("device", ["--simulate", "--controls"], perf(), 150, during=during)
+    say("device-bufinfo", most[0] > 0, f"{most[0]} DMA-BUFs of nv_dmabuf at most")
     judged("device")
 
 
@@ -161,7 +182,7 @@ def step_canary():
                 say(f"canary-{side}-{i}", True, "not run: no time left")
                 continue
             meeting = tempfile.mkdtemp()
-            evidence = OUT / ("socket.json" if side == "before" else "device.json")
+            evidence = OUT / ("ddp-socket.json" if side == "before" else "ddp-device.json")
             front = [] if side == "before" else [PEERPATH, "soft", "-c", LO, "--"]
             got, text, took = run([PEERPATH, "canary", "-f", HERE / "ddp.ini", "--repeats=1", "--json",
                                    *([f"--evidence={evidence}"] if evidence.exists() else []), "--", *front, "sh", "-c",
@@ -174,6 +195,61 @@ def step_canary():
     got, text, _ = run([PEERPATH, "compare", OUT / "before", OUT / "after", "--html", OUT / "canary.html", "--force"], 30)
     (OUT / "canary.txt").write_text(text)
     say("canary", got in (0, 2), f"status {got}: {text[-300:]}")
+
+
+WAYS = (
+    # name, configuration of the device, environment; None: without the device
+    ("direct", LO, {}), ("direct, 8 channels", LO, {"NCCL_MIN_NCHANNELS": "8"}),
+    ("direct, 16 channels", LO, {"NCCL_MIN_NCHANNELS": "16"}),
+    ("direct, 8 channels, messages of 4 MiB", LO, {"NCCL_MIN_NCHANNELS": "8", "NCCL_BUFFSIZE": "16777216"}),
+    ("staged", LO + ",same-host-gpu=staged", {}), ("wire", LO + ",same-host=no", {}),
+    ("Socket", None, {"NCCL_NET": "Socket"}), ("SHM", None, {"NCCL_P2P_DISABLE": "1"}), ("P2P", None, {}),
+)
+
+
+def measure(name, soft, env, repeats, sizes):
+    """Medians over runs: bandwidth of each size, and the time of one operation at a time."""
+    rates, times = {}, {}
+    ranks = ("--gpus=2",) if GPUS > 1 else ("--ranks=2", "--one-gpu")
+    apart = ("--apart",) if GPUS > 1 and name not in ("SHM", "P2P") else ()
+    front = [PEERPATH, "soft", "-c", soft, "--"] if soft else []
+    for _ in range(repeats):
+        if time.monotonic() + 25 > UNTIL:
+            break
+        got, text, _ = run([*front, PEERPATH, "nccl", "perf", "all_reduce", *ranks, *apart, "--busy-ok", f"--sizes={sizes}", "--iters=20",
+                            "--deadline=20s"], 25, **env)
+        with open(OUT / "speeds.txt", "a", encoding="utf-8") as out:
+            out.write(f"==== {name}: status {got}\n{text}\n")
+        for line in text.splitlines() if got == 0 else ():
+            row = line.lstrip("# ").split()
+            if len(row) == 13 and row[0].isdigit():
+                rates.setdefault(int(row[0]), []).append((float(row[5]), float(row[6])))
+            elif line.startswith("#") and len(row) == 8 and row[0].isdigit() and row[1].isdigit():
+                times.setdefault(int(row[0]), []).append(float(row[2]))
+    middle = statistics.median
+    RESULT.append({"gpus": GPUS, "way": name, "runs": {size: {
+        "back_to_back_us": middle(t for t, _ in of), "algbw_gbps": middle(r for _, r in of), "all_gbps": [r for _, r in of],
+        "one_at_a_time_p50_us": middle(times[size]) if size in times else None} for size, of in rates.items()}})
+    (OUT / "speeds.json").write_text(json.dumps(RESULT, indent=1))
+    of = RESULT[-1]["runs"]
+    say(f"{GPUS} GPU {name}", bool(of), ", ".join(f"{size >> 10}K {of[size]['back_to_back_us']:.0f} us {of[size]['algbw_gbps']:.1f}" for size in of))
+
+
+def step_speeds():
+    for way in WAYS:
+        measure(*way, 3, "8K,128K,2M,32M,256M")
+
+
+def step_one():
+    """On one of two GPUs, under MPS."""
+    global GPUS  # pylint: disable=global-statement
+    was, GPUS = GPUS, 1
+    mps(True)
+    for way in WAYS:
+        if way[0] in ("direct", "direct, 8 channels", "staged", "wire", "Socket"):
+            measure(*way, 3, "8K,128K,2M,32M,256M")
+    mps(False)
+    GPUS = was
 
 
 def step_ddp():
@@ -266,9 +342,9 @@ def main():
         run(["mount", "-t", "debugfs", "none", "/sys/kernel/debug"], 10)
     mps(True)
     steps = {"device": step_device, "socket": step_socket, "shm": step_shm, "nvlink": step_nvlink, "host": step_host,
-             "prove": step_prove, "ddp": step_ddp, "faults": step_faults, "canary": step_canary}
+             "prove": step_prove, "ddp": step_ddp, "faults": step_faults, "canary": step_canary, "speeds": step_speeds, "one": step_one}
     try:
-        for name in STEPS or steps:
+        for name in STEPS or [s for s in steps if s != "one"]:
             steps[name]()
     finally:
         mps(False)

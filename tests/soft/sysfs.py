@@ -63,6 +63,9 @@ def counters_of(tmp):
     pair(folder, "ib_write_lat", "-n", "1000", "-s", "8")
     # Each end writes as often as it is told to.
     expect(counter(folder, "rx_write_requests") == 2000, "writes", counter(folder, "rx_write_requests"))
+    # By whatever link, and whole when the processes have ended.
+    expect(counter(folder, "peerpath_sent_data_bytes") == 2000 * 8, "bytes", counter(folder, "peerpath_sent_data_bytes"))
+    expect(counter(folder, "peerpath_received_data_bytes") == 2000 * 8, "and received")
     kernel, ours = udp_sent() - before, counter(folder, "port_xmit_packets")
     # Beside packets there are a few probes of the port's group; each goes out and comes back.
     expect(ours <= kernel <= ours + 64, "the kernel sent", kernel, "we count", ours)

@@ -245,7 +245,11 @@ static void test_unlike(void **state)
 	REFUSED("topology class is not known");
 	start(110, 8);
 	arm[1][0].t.simulated = true;
-	REFUSED("some trials are simulated");
+	REFUSED("some trials after are simulated, others are not");
+	start(110, 8);
+	for (int i = 0; i < MANY; i++)
+		arm[1][i].t.simulated = true;
+	REFUSED("simulated after only");
 	start(110, 8);
 	arm[1][0].t.canary.key[2].value = "8";
 	REFUSED("workload's seed: 7, and 8");
@@ -274,6 +278,30 @@ static void test_declared(void **state)
 	assert_true(c.alike);
 	assert_int_equal(c.n_declared, 1);
 	assert_string_equal(c.declared[0], "nvidia.flavour: open before, proprietary after");
+	pp_comparison_done(&c);
+	stop();
+}
+
+static void test_simulation_declared(void **state)
+{
+	struct pp_comparison c;
+
+	(void)state;
+	start(110, 8);
+	for (int i = 0; i < 2; i++) {
+		arm[1][i].t.simulated = true;
+		arm[1][i].t.canary.changed[1] = "simulation";
+	}
+	assert_int_equal(pp_comparison_make(list[0], 1, list[1], 1, &c), 0);
+	assert_true(c.alike && c.simulated && !c.proven);
+	assert_int_equal(c.n_declared, 1);
+	assert_string_equal(c.declared[0], "simulated: no before, yes after");
+	assert_non_null(strstr(c.sentence, "chain exercised in simulation: "));
+	pp_comparison_done(&c);
+	/* Declared or not: of one side all are, or none. */
+	arm[1][1].t.simulated = false;
+	assert_int_equal(pp_comparison_make(list[0], 1, list[1], 2, &c), 0);
+	assert_false(c.alike);
 	pp_comparison_done(&c);
 	stop();
 }
@@ -389,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_void),
 		cmocka_unit_test(test_unlike),
 		cmocka_unit_test(test_declared),
+		cmocka_unit_test(test_simulation_declared),
 		cmocka_unit_test(test_a_ratio_of_what_has_none),
 		cmocka_unit_test(test_document),
 		cmocka_unit_test(test_strangers_documents),
