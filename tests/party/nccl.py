@@ -76,6 +76,8 @@ def part_judged(all_nodes):
     arm = arm_of(ends[0][1], "unlike settings")
     seen = sorted((s["value"], s["nodes"]) for s in arm["settings"] if s["name"] == "NCCL_IB_TIMEOUT") if arm else None
     expect(seen == [("20", 1), ("21", 1)], f"unlike settings: {seen}")
+    found = [f for f in json.loads(ends[0][1]).get("gate", {}).get("findings", []) if f["id"] == "settings-differ"] if arm else []
+    expect(len(found) == 1 and "NCCL_IB_TIMEOUT differs: 20 on 1 of 2 nodes, 21 on others" in found[0]["text"] and found[0]["reverse"], f"unlike settings: {found}")
     tidy(what)
 
 
