@@ -82,15 +82,28 @@ static int modules(const struct pp_node *n, struct pp_looks *into)
 /* A gpu's rail: which hca, how far, by what. */
 static int rails(const struct pp_node *n, struct pp_looks *into)
 {
+	static const enum pp_fact_id of_way[] = {PP_F_PAIR_DISTANCE, PP_F_PAIR_ROUTE};
 	struct pp_object *pair = NULL;
 	int r = 0;
 
 	while (!r && (pair = pp_object_next(&n->facts, PP_PAIR, pair))) {
+		const struct pp_fact *unknown = NULL;
+
 		if (!pp_fact_is(pair, PP_F_PAIR_RAIL) || !pair->parent || !pair->peer)
 			continue;
-		r = pp_look_state(into, PP_SIGNAL_TOPOLOGY, pair->parent->id, NULL, "%s, %s, to %s",
-				  pp_fact_str_or(pair, PP_F_PAIR_DISTANCE, "unknown"),
-				  pp_fact_str_or(pair, PP_F_PAIR_ROUTE, "unknown"), pair->peer->id);
+		for (size_t i = 0; i < PP_ARRAY_LEN(of_way) && !unknown; i++) {
+			const struct pp_fact *f = pp_fact_get(pair, of_way[i]);
+
+			unknown = f && !f->known ? f : NULL;
+		}
+		/* A word that says unknown would be another word than the baseline's. */
+		r = unknown ? pp_look_unknown(into, PP_SIGNAL_TOPOLOGY, pair->parent->id, "%s",
+					      unknown->why ? unknown->why : "not told")
+			    : pp_look_state(into, PP_SIGNAL_TOPOLOGY, pair->parent->id, NULL,
+					    "%s, %s, to %s",
+					    pp_fact_str_or(pair, PP_F_PAIR_DISTANCE, "unknown"),
+					    pp_fact_str_or(pair, PP_F_PAIR_ROUTE, "unknown"),
+					    pair->peer->id);
 	}
 	return r ? r : tell(into, PP_SIGNAL_TOPOLOGY, "node", n->self, PP_F_TOPOLOGY_CLASS, "");
 }

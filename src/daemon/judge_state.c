@@ -71,7 +71,7 @@ static int show_lost(struct pp_ledger *k, enum pp_signal_kind kind, const struct
 	if (r)
 		return r == -E2BIG ? 0 : r;
 	e->round = k->rounds;
-	e->has_base = e->known = true;
+	e->has_base = e->known = e->dirty = true;
 	r = pp_text_set(&e->base, "can be read");
 	if (!r)
 		r = pp_text_set(&e->value, s.on ? "unknown" : "can be read");

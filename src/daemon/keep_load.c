@@ -138,22 +138,30 @@ static int on_look(void *ctx, const struct pp_sql_value *c, size_t n)
 	return r;
 }
 
-/* An open state, counter or gauge belongs to its look, so that it ends when that says so. */
-static void attach(struct load *l, struct pp_case *c)
+/*
+ * An open state, counter or gauge belongs to its look, so that it ends when that says so. Where its
+ * look was left out an empty one takes its place, which the next look fills.
+ */
+static int attach(struct load *l, struct pp_case *c)
 {
-	struct pp_subject *e = NULL;
 	int64_t ago = l->wall_ns - (c->ended_ns ? c->ended_ns : c->last_ns);
+	struct pp_subject *e;
+	int r = 0;
 
 	/* Times of another process, as if they were of this one's clock. */
 	c->last_now_ns = l->now_ns - ago;
-	if (pp_signal_shape(c->kind) != PP_SHAPE_EVENT)
-		e = pp_subject_find(l->k, c->kind, c->object);
-	if (!e || (e->of && !e->of->ended_ns))
-		return;
+	if (pp_signal_shape(c->kind) == PP_SHAPE_EVENT)
+		return 0;
+	e = pp_subject_find(l->k, c->kind, c->object);
+	if (!e && !c->ended_ns)
+		r = pp_subject_get(l->k, c->kind, c->object, &e);
+	if (r || !e || (e->of && !e->of->ended_ns))
+		return r == -E2BIG ? 0 : r;
 	if (e->of)
 		pp_case_detach(e->of);
 	e->of = c;
 	c->subject = e;
+	return 0;
 }
 
 static int on_signal(void *ctx, const struct pp_sql_value *c, size_t n)
@@ -192,8 +200,7 @@ static int on_signal(void *ctx, const struct pp_sql_value *c, size_t n)
 	new->ended_ns = past(l, int_of(&c[10]));
 	new->count = (uint64_t)int_of(&c[11]);
 	new->restless = int_of(&c[12]);
-	attach(l, new);
-	return r;
+	return r ? r : attach(l, new);
 }
 
 static int on_telling(void *ctx, const struct pp_sql_value *c, size_t n)

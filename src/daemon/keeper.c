@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,9 +22,13 @@ static int lock_name(const char *where, char path[4200])
 	return snprintf(path, 4200, "%s.lock", where) < 4200 ? 0 : -ENAMETOOLONG;
 }
 
-/* The database itself cannot be locked so: it may be put aside. */
+/*
+ * The database itself cannot be locked so: it may be put aside. A record lock, since no child
+ * inherits it: a helper that is stuck in a driver must not keep the next monitor out.
+ */
 static int take_lock(const char *where, int *ret, struct pp_error *err)
 {
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char path[4200];
 	int fd;
 
@@ -37,8 +40,8 @@ static int take_lock(const char *where, int *ret, struct pp_error *err)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return pp_error_set(err, -errno, "%.300s: %s", path, strerrordesc_np(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		int r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (fcntl(fd, F_SETLK, &lock)) {
+		int r = errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
 
 		(void)close(fd);
 		return pp_error_set(err, r,
@@ -52,6 +55,7 @@ static int take_lock(const char *where, int *ret, struct pp_error *err)
 
 bool pp_monitor_at_work(const char *where)
 {
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char path[4200];
 	bool busy = false;
 	int fd;
@@ -60,7 +64,7 @@ bool pp_monitor_at_work(const char *where)
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0) {
-		busy = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+		busy = !fcntl(fd, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 		(void)close(fd);
 	}
 	return busy;

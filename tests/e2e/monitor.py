@@ -1,0 +1,568 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The monitor, walked through the changes of a node; killed; on a full disk; as a service.
+
+usage: monitor.py PEERPATH PROJECT-ROOT PART
+
+walk     a made node changes, one kind of signals.def after the other: the right signal at the right
+         level, once; and nothing at rest
+kill     kill -9 fifty times while logs grow: no event lost, none doubled
+keep     damaged and newer databases, two monitors, a full disk, a file of events that cannot grow
+service  READY, STATUS, WATCHDOG, RELOADING, STOPPING by datagrams; the unit as systemd reads it
+baseline what may be one: results of prove, simulated, scrubbed, failed, in a directory
+"""
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PEERPATH, ROOT, PART = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
+FAULTS = []
+# Without peermem, whose regions nobody could tell from others in a recording; a change may undo what the base has.
+BASE = {"roce", "no-peermem"}
+NIC = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:19:00.0"
+
+
+def need(good, what):
+    if not good:
+        FAULTS.append(what)
+        print("FAULT:", what, flush=True)
+
+
+def make(out, *faults):
+    shutil.rmtree(out, ignore_errors=True)
+    subprocess.run([sys.executable, ROOT / "tests/fixtures/make_machine.py", "good2", "--faults", ",".join(sorted(BASE ^ set(faults))), out],
+                   check=True, capture_output=True)
+    link = pathlib.Path(out) / "raw/sys/devices" / NIC / "infiniband/mlx5_0/device"
+    if link.is_symlink():
+        link.unlink()
+        link.symlink_to("../../../0000:19:00.0")  # as the kernel writes it
+
+
+def monitor(*words, **more):
+    return subprocess.run([PEERPATH, "monitor", *map(str, words)], capture_output=True, text=True, timeout=120, **more)
+
+
+class Node:
+    """A recording in a directory that the monitor reads anew in each round."""
+
+    def __init__(self, top):
+        self.top = pathlib.Path(top)
+        self.dir, self.clean = self.top / "node", self.top / "clean"
+        make(self.clean)
+        for name, data in registrations("dmabuf").items():
+            self.answer(name, data, self.clean)
+        for path, text in {"srv/slo.prom": "tokens_per_second 1000\n", "proc/stat": "cpu 100 0 100 800 0 0 0 0 0 0\n", "proc/pressure/cpu": PRESSURE % 0,
+                           "etc/security/limits.conf": "* - memlock unlimited\n"}.items():
+            self.write(path, text, self.clean)
+        self.reset()
+
+    def reset(self, *faults):
+        if faults:
+            make(self.top / "other", *faults)
+            for extra in ("rdma-resources", "rdma-processes", "dma-buf"):
+                shutil.copy(self.clean / f"answers/{extra}.json", self.top / f"other/answers/{extra}.json")
+            for path in ("srv/slo.prom", "proc/stat", "proc/pressure/cpu", "etc/security/limits.conf"):
+                self.write(path, (self.clean / "raw" / path).read_text(), self.top / "other")
+        shutil.rmtree(self.dir, ignore_errors=True)
+        shutil.copytree(self.top / "other" if faults else self.clean, self.dir, symlinks=True)
+
+    def write(self, path, text, top=None):
+        file = (top or self.dir) / "raw" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_name(file.name + ".new")
+        fresh.write_text(text)
+        os.replace(fresh, file)
+
+    def port(self, counter, value):
+        self.write(f"sys/devices/{NIC}/infiniband/mlx5_0/ports/1/{counter}", f"{value}\n")
+
+    def answer(self, name, data, top=None, outcome="answered", detail=""):
+        text = json.dumps({"schema": "peerpath.answer/1", "name": name, "outcome": outcome, "detail": detail, "took_ms": 1, "data": data})
+        file = (top or self.dir) / "answers" / f"{name}.json"
+        file.with_name("new").write_text(text)
+        os.replace(file.with_name("new"), file)
+
+    def read_answer(self, name):
+        return json.loads((self.dir / f"answers/{name}.json").read_text())["data"]
+
+
+PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+
+
+def registrations(way):
+    """One process with one region of 2 MiB: its buffer is attached to the hca, or not."""
+    gpu = way == "dmabuf"
+    return {
+        "rdma-resources": {"core": True, "privileged": True, "first_user_namespace": True, "first_pid_namespace": True, "devices": [
+            {"index": 0, "name": "mlx5_0", "mr": [{"id": 7, "parent": 1, "length": 2 << 20, "lkey": 1, "rkey": 1, "tid": 4711}],
+             "pd": [{"id": 1, "parent": 3}], "ctx": [{"id": 3}], "qp": []}]},
+        "rdma-processes": {"first_pid_namespace": True, "own_proc": True, "init_listed": True, "pid_ns": 4026531836, "unreadable": 0,
+                           "processes": [{"pid": 4711, "started": 99, "uid": 0, "comm": "job", "pinned_kb": 0 if gpu else 2048,
+                                          "descriptors": True, "gpu_descriptors": 4, "uverbs": ["uverbs0"], "buffers": [], "threads": [4711]}]},
+        "dma-buf": {"text": "\nDma-buf Objects:\nsize\tflags\tmode\tcount\texp_name\tino\tname\n" + (
+            "02097152\t00080002\t00080007\t00000001\tnv_dmabuf\t00000900\t<none>\n\n\tAttached Devices:\n\t0000:19:00.0\n"
+            "Total 1 devices attached\n\n" if gpu else "") + f"\nTotal {int(gpu)} objects, {2097152 * gpu} bytes\n"},
+    }
+
+
+def bar1(node):
+    data = node.read_answer("nvml")
+    data["gpus"][0]["bar1_used_bytes"] = data["gpus"][0]["bar1_total_bytes"] - (32 << 20)
+    node.answer("nvml", data)
+
+
+def kernel_log(node):
+    data = node.read_answer("kmsg")
+    data["records"].append("4,3,3000000,-;NVRM: Xid (PCI:0000:18:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")
+    data.update(last=3, read=4, matched=3)
+    node.answer("kmsg", data)
+
+
+def pauses(node):
+    data = node.read_answer("ethtool")
+    data["enp25s0"]["stats"]["rx_prio3_pause"] = 4000
+    node.answer("ethtool", data)
+
+
+def moved(way):
+    def change(node):
+        for name, data in registrations(way).items():
+            node.answer(name, data)
+    return change
+
+
+def job_log(node):
+    with open(node.top / "job.log", "a") as f:
+        f.write("node7:811:902 [0] transport/net_ib.cc:1298 NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4791> with status=12 "
+                "opcode=0 len=0 vendor err 129 (Recv)\n")
+
+
+def slo(value):
+    def change(node):
+        node.write("srv/slo.prom", f"tokens_per_second {value}\n")
+    return change
+
+
+ANY = object()
+# What changes; how; the kinds that must be told, each with its level.
+WALK = [
+    ("firmware", lambda n: n.write(f"sys/devices/{NIC}/infiniband/mlx5_0/fw_ver", "28.99.9999\n"), {"software-fingerprint": "early"}),
+    ("module flavour", ["proprietary"], {"module-flavour": "early"}),
+    ("nvidia-peermem", ["no-peermem"], {"peermem": "early"}),
+    ("access control", ["acs-redirect"], {"acs": "early", "topology-class": "early"}),
+    ("IOMMU", ["iommu-translated"], {"iommu": "early", "acs": ANY, "topology-class": ANY}),
+    ("a port is down", ["port-down"], {"link-state": "alarm", "topology-class": ANY}),
+    ("a link is narrow", ["narrow-link"], {"link-speed": "early"}),
+    ("flaps", lambda n: n.write(f"sys/devices/{NIC}/net/enp25s0/carrier_down_count", "3\n"), {"link-flaps": "early"}),
+    ("symbol errors", lambda n: n.port("counters/symbol_error", 7), {"port-errors": "early"}),
+    ("retransmits", lambda n: n.port("hw_counters/local_ack_timeout_err", 100000), {"retransmits": "alarm"}),
+    ("out of sequence", lambda n: n.port("hw_counters/out_of_sequence", 5), {"out-of-sequence": "early"}),
+    ("discards", lambda n: n.port("counters/port_xmit_discards", 9), {"discards": "early"}),
+    ("pauses", pauses, {"pfc-pauses": "early"}),
+    ("CNPs", lambda n: n.port("hw_counters/np_cnp_sent", 70), {"cnps": "early"}),
+    ("kernel log", kernel_log, {"kernel-log": "early"}),
+    ("BAR1", bar1, {"bar1-free": "alarm"}),
+    ("memlock", lambda n: n.write("etc/security/limits.conf", "* - memlock 65536\n"), {"memlock": "early"}),
+    ("NCCL's file", lambda n: n.write("etc/nccl.conf", "NCCL_P2P_DISABLE=1\n"), {"nccl-files": "early"}),
+    ("registration", moved("host"), {"registration-path": "early"}),
+    ("NCCL error", job_log, {"nccl-errors": "early"}),
+    ("application", slo(100), {"application-slo": "alarm"}),
+    ("hung call", lambda n: n.answer("cuda", {}, outcome="timeout", detail="cuInit did not return in 5000 ms"), {"hung-call": "early", "watcher": ANY}),
+    ("privilege", ["acs-unreadable"], {"watcher": "info", "topology-class": ANY}),
+]
+POLICY = """[monitor]
+link-state = alarm
+retransmits = alarm
+retransmits.above = 100
+bar1-free = alarm
+bar1-free.below = 64MiB
+application-slo/tokens_per_second = alarm
+application-slo/tokens_per_second.below = 900
+host-cpu.above = 0.9
+host-pressure/cpu.above = 0.5
+"""
+
+
+class Walk:
+    def __init__(self, top):
+        self.node, self.top, self.seen, self.ids = Node(top), pathlib.Path(top), 0, set()
+        (self.top / "policy.conf").write_text(POLICY)
+        (self.top / "job.log").write_text("")
+
+    def words(self, *more):
+        t = self.top
+        return ["--replay", t / "node", "--state", t / "m.db", "--events", t / "events", "--policy", t / "policy.conf",
+                "--log", t / "job.log*", "--slo", "/srv/slo.prom", "--period", "30ms", *more]
+
+    def run(self, time="200ms"):
+        done = monitor(*self.words("--for", time))
+        need(done.returncode in (0, 1), f"exit {done.returncode}: {done.stderr}")
+        return self.told()
+
+    def told(self):
+        lines = (self.top / "events").read_text().splitlines()[self.seen:]
+        self.seen += len(lines)
+        events = [json.loads(line) for line in lines]
+        for e in events:
+            need(e["id"] not in self.ids, f"{e['id']} came twice")
+            self.ids.add(e["id"])
+        return events
+
+    def changed(self):
+        db = sqlite3.connect(self.top / "m.db")
+        return db.execute("SELECT value FROM monitor_about WHERE name = 'saved_ns'").fetchone()[0]
+
+
+def judge(name, events, expected):
+    # A counter that jumped once is fast in one round, and slow in the next.
+    events = [e for e in events if e["kind"] != "retransmits" or e["what"] != "ends"]
+    need(len({(e["kind"], e["object"]) for e in events}) == len(events), f"{name}: told twice: {events}")
+    for e in events:
+        need(e["what"] in ("begins", "returns") or expected.get(e["kind"]) is ANY, f"{name}: {e['what']}: {e['text']}")
+        level = expected.get(e["kind"])
+        need(level in (ANY, e["level"]), f"{name}: {e['level']} {e['kind']} of {e['object']}: {e['text']}")
+    for kind, level in expected.items():
+        need(level is ANY or any(e["kind"] == kind for e in events), f"{name}: no {kind}: {[e['text'] for e in events]}")
+
+
+def walk():
+    with tempfile.TemporaryDirectory() as top:
+        w = Walk(top)
+        need(w.run() == [], "the first look told something")
+        kinds = set()
+        for name, change, expected in WALK if len(sys.argv) < 5 else [step for step in WALK if step[0] in sys.argv[4:]]:
+            if isinstance(change, list):
+                w.node.reset(*change)
+            else:
+                change(w.node)
+            events = w.run()
+            judge(name, events, expected)
+            kinds |= {e["kind"] for e in events}
+            again = w.run()
+            need(again == [], f"{name}: told again at rest: {[e['what'] + ' ' + e['text'] for e in again]}")
+            w.node.reset()
+            # What is over ends; what comes and goes, counters and events need their quiet time.
+            for e in w.run():
+                need(e["what"] == "ends", f"after {name}: {e['what']}: {e['text']}")
+            need(w.run() == [], f"after {name}: told at rest")
+        kinds |= rates(w)
+        names = set(re.findall(r'^X\(\w+, "([^"]+)"', (ROOT / "src/daemon/signals.def").read_text(), re.M))
+        if len(sys.argv) > 4:
+            return
+        # Controllers of memory are counted on a live machine only.
+        need(kinds == names - {"host-memory-traffic"}, f"not walked through: {sorted(names - kinds)}; unknown: {sorted(kinds - names)}")
+        print(f"{len(WALK) + 2} changes, {len(kinds)} kinds, {len(w.ids)} lines told")
+        shown = json.loads(monitor("--show", "--json", "--state", w.top / "m.db").stdout)
+        need(shown["schema"] == "peerpath.monitor/1" and not shown["at_work"] and len(shown["looks"]) > 40, "what --show says")
+        documented = (ROOT / "docs/monitor.md").read_text()
+        for key in names:
+            need(f"`{key}`" in documented, f"{key} is not in docs/monitor.md")
+
+
+def rates(w):
+    """Figures between two looks: the node changes while the monitor is at work; then an hour's rest in small."""
+    process = subprocess.Popen([PEERPATH, "monitor", *map(str, w.words("--for", "3s"))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until, busy, waited, kinds = time.monotonic() + 1.2, 200, 0, set()
+    while time.monotonic() < until:
+        busy, waited = busy + 1000, waited + 1000000
+        w.node.write("proc/stat", f"cpu {busy} 0 100 800 0 0 0 0 0 0\n")
+        w.node.write("proc/pressure/cpu", PRESSURE % waited)
+        time.sleep(0.02)
+    process.wait(30)
+    events = w.told()
+    for kind in ("host-cpu", "host-pressure"):
+        of = [e for e in events if e["kind"] == kind and e["what"] == "begins"]
+        need(len(of) == 1 and of[0]["level"] == "early", f"{kind}: {events}")
+        kinds |= {e["kind"] for e in of}
+    before = w.changed()
+    process = subprocess.Popen([PEERPATH, "monitor", *map(str, w.words())], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    begun = w.changed()
+    time.sleep(3)
+    # A hundred rounds: nothing told, nothing written.
+    need(w.changed() == begun, "something was written at rest")
+    need(begun >= before and w.told() == [], "something was told at rest")
+    process.terminate()
+    need(process.wait(30) == 0, "SIGTERM is no clean end")
+    return kinds
+
+
+class Grower(threading.Thread):
+    """A kernel log and a job's log that grow, each line once."""
+
+    def __init__(self, node, top):
+        super().__init__(daemon=True)
+        self.node, self.log, self.n, self.stop = node, pathlib.Path(top) / "job.log", 0, threading.Event()
+        self.records = node.read_answer("kmsg")
+
+    def run(self):
+        while not self.stop.is_set():
+            self.n += 1
+            self.records["records"].append(f"4,{10 + self.n},{3000000 + self.n},-;NVRM: Xid (PCI:0000:18:00): 79, pid='<unknown>', "
+                                           "name=<unknown>, GPU has fallen off the bus.\n")
+            self.records.update(last=10 + self.n, read=4 + self.n, matched=4 + self.n)
+            self.node.answer("kmsg", self.records)
+            with self.log.open("a") as f:
+                f.write(f"node7:811:{self.n} [0] transport/net_ib.cc:1298 NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4791> "
+                        f"with status=12 opcode=0 len=0 vendor err {self.n} (Recv)\n")
+            if self.n % 150 == 0:  # rotated, as logrotate does it
+                os.replace(self.log, self.log.with_name("job.log.1"))
+            time.sleep(0.01)
+
+
+def kill():
+    dice = random.Random(9)
+    with tempfile.TemporaryDirectory() as top:
+        w = Walk(top)
+        words = w.words()
+        need(w.run("60ms") == [], "the first look told something")
+        grower = Grower(w.node, top)
+        grower.start()
+        kills = 0
+        while kills < 50:
+            process = subprocess.Popen([PEERPATH, "monitor", *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(dice.uniform(0.02, 0.35))
+            process.kill()
+            kills += process.wait() == -signal.SIGKILL
+        grower.stop.set()
+        grower.join()
+        done = monitor(*w.words("--for", "1s"))
+        need(done.returncode == 1, f"the last run: {done.returncode} {done.stderr}")
+        db = sqlite3.connect(w.top / "m.db")
+        for kind, written in (("kernel-log", grower.n), ("nccl-errors", grower.n)):
+            names = db.execute("SELECT count(*), count(DISTINCT name) FROM monitor_event WHERE kind = ?", (kind,)).fetchone()
+            count = db.execute("SELECT sum(count) FROM monitor_signal WHERE kind = ?", (kind,)).fetchone()[0]
+            need(names == (written, written) and count == written,
+                 f"{kind}: {written} lines were written, {names} events are kept, signals count {count}")
+        seen = {int(row[0].rsplit(":", 1)[1]) - 10 for row in db.execute("SELECT name FROM monitor_event WHERE kind = 'kernel-log'")}
+        need(seen == set(range(1, grower.n + 1)), f"records that are lost: {sorted(set(range(1, grower.n + 1)) - seen)}")
+        kept = {row[0] for row in db.execute("SELECT line FROM monitor_telling")}
+        lines = (w.top / "events").read_text().splitlines()
+        ids = [json.loads(line)["id"] for line in lines]
+        need(kept <= set(lines), f"{len(kept - set(lines))} lines were never told")
+        need(len({json.loads(line)["id"]: line for line in lines}) == len(set(lines)), "one id, two lines")
+        print(f"{kills} kills, {grower.n} lines in each log; {len(ids)} lines told, {len(ids) - len(set(ids))} of them twice")
+
+
+def keep():
+    with tempfile.TemporaryDirectory() as top:
+        w = Walk(top)
+        need(w.run() == [], "the first look told something")
+        two_monitors(w)
+        damaged(w)
+        newer(w)
+        full(w)
+
+
+def two_monitors(w):
+    process = subprocess.Popen([PEERPATH, "monitor", *map(str, w.words())], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    done = monitor(*w.words("--once"))
+    need(done.returncode == 70 and "another monitor is at work" in done.stderr, f"two at a time: {done.returncode} {done.stderr}")
+    need("monitor at work       yes" in monitor("--show", "--state", w.top / "m.db").stdout, "--show does not see the one at work")
+    process.terminate()
+    process.wait(30)
+
+
+def damaged(w):
+    for damage in (b"", b"no database at all" * 100, None):
+        path = w.top / "m.db"
+        whole = path.read_bytes()
+        if damage is None:  # pages in the middle
+            path.write_bytes(whole[:4096] + os.urandom(len(whole) - 8192) + whole[-4096:])
+        elif damage:
+            path.write_bytes(damage)
+        else:
+            path.write_bytes(whole[:100] + b"\0" * 3000 + whole[3100:])
+        done = monitor(*w.words("--once"))
+        need(done.returncode in (0, 1) and "damaged" in done.stderr, f"damaged: {done.returncode} {done.stderr}")
+        need(len(list(w.top.glob("m.db.damaged-*"))) >= 1, "the damaged one is not kept")
+        done = monitor(*w.words("--once"))
+        need(done.returncode in (0, 1) and "damaged" not in done.stderr, f"the new one: {done.returncode} {done.stderr}")
+        for old in w.top.glob("m.db.damaged-*"):
+            old.unlink()
+    odd(w)
+
+
+def odd(w):
+    """Rows of somebody else's making: left out, said, and no harm."""
+    db = sqlite3.connect(w.top / "m.db")
+    n = db.execute("SELECT count(*) FROM monitor_look").fetchone()[0]
+    db.execute("UPDATE monitor_look SET kind = 'nonsense' WHERE rowid IN (SELECT rowid FROM monitor_look LIMIT 3)")
+    db.execute("INSERT INTO monitor_signal (id, kind, level, object, since_ns, last_ns, ended_ns, count, restless)"
+               " VALUES (-5, 'acs', 'loud', 'x', 1, 1, 0, -1, 7)")
+    db.execute("INSERT OR REPLACE INTO monitor_mark VALUES ('kernel-log', 'sequence', ?)", ("x" * 100000,))
+    db.execute("INSERT INTO monitor_about VALUES ('last_telling_', '99') ON CONFLICT DO NOTHING")
+    db.execute("UPDATE monitor_about SET value = '-1' WHERE name = 'rounds'")
+    db.commit()
+    db.close()
+    done = monitor(*w.words("--once"))
+    need(done.returncode in (0, 1) and re.search(r"\d rows of the database are not as", done.stderr) and n > 3,
+         f"odd rows: {done.returncode} {done.stderr}")
+
+
+def newer(w):
+    db = sqlite3.connect(w.top / "m.db")
+    db.execute("UPDATE peerpath_schema SET version = 99 WHERE name = 'monitor'")
+    db.commit()
+    db.close()
+    done = monitor(*w.words("--once"))
+    need(done.returncode == 65 and "newer" in done.stderr, f"newer: {done.returncode} {done.stderr}")
+    for old in w.top.glob("m.db*"):
+        old.unlink()
+
+
+FULL = """
+mount -t tmpfs -o size=400k tmpfs "$1/small" || exit 77
+cd "$1"
+"$2" monitor --replay node --state small/m.db --events small/events --policy policy.conf --log 'job*.log' --period 30ms --for 12s 2>err >out &
+sleep 1
+dd if=/dev/zero of=small/filler bs=4k 2>/dev/null
+i=0
+while [ $i -lt 40 ]; do
+    i=$((i + 1))
+    echo "node7:811:$i [0] transport/net_ib.cc:1298 NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4791> with status=12 opcode=0 len=0 vendor err $i (Recv)" >>job.log
+    echo "line $i" >>job.log
+    sleep 0.02
+done
+sleep 1
+rm small/filler
+wait
+cp small/m.db* small/events .
+"""
+
+
+def full(w):
+    (w.top / "small").mkdir()
+    (w.top / "events").unlink()
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", FULL, "sh", str(w.top), PEERPATH], capture_output=True, text=True, timeout=120)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        print("no file system of its own can be mounted here: a full disk is not tried")
+        return
+    err = (w.top / "err").read_text()
+    need("cannot write what is known" in err and "disk is full" in err and "watching goes on in memory" in err, f"full disk: {err}")
+    need(err.count("cannot write what is known") == 1, f"said more than once: {err}")
+    need("can be written again" in err, f"room again: {err}")
+    db = sqlite3.connect(w.top / "m.db")
+    kept = db.execute("SELECT count(*) FROM monitor_event WHERE kind = 'nccl-errors'").fetchone()[0]
+    need(kept == 40, f"full disk: {kept} of 40 events are kept")
+    need(db.execute("PRAGMA integrity_check").fetchone()[0] == "ok", "the database is not whole")
+    for line in (w.top / "events").read_text().splitlines():
+        json.loads(line)
+
+
+def service():
+    with tempfile.TemporaryDirectory() as top:
+        w = Walk(top)
+        for name in (f"{top}/notify", f"@peerpath-test-{os.getpid()}"):
+            notified(w, name)
+    unit()
+
+
+def notified(w, name):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind("\0" + name[1:] if name[0] == "@" else name)
+        s.settimeout(30)
+        process = subprocess.Popen([PEERPATH, "monitor", *map(str, w.words())], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "NOTIFY_SOCKET": name, "WATCHDOG_USEC": "400000"})
+        lines = []
+
+        def until(what):
+            while not any(what in line for line in lines):
+                lines.extend(s.recv(4096).decode().split("\n"))
+        until("READY=1")
+        until("STATUS=")
+        until("WATCHDOG=1")
+        need(any(re.match(r"STATUS=\d+ looks; open signals: \d+ alarm, \d+ early, \d+ info", line) for line in lines), f"status: {lines}")
+        lines.clear()
+        (w.top / "policy.conf").write_text("[monitor]\nlink-stat = alarm\n")
+        process.send_signal(signal.SIGHUP)
+        until("RELOADING=1")
+        until("READY=1")
+        (w.top / "policy.conf").write_text(POLICY)
+        process.send_signal(signal.SIGHUP)
+        lines.clear()
+        until("READY=1")
+        process.terminate()
+        until("STOPPING=1")
+        out, err = process.communicate(timeout=30)
+        need(process.returncode == 0, f"{name}: exit {process.returncode}: {err}")
+        need("no signal is called 'link-stat'; did you mean 'link-state'?" in err and "are read anew" in err, f"reload: {err}")
+
+
+def unit():
+    if not shutil.which("systemd-analyze"):
+        print("no systemd-analyze: the unit is not verified")
+        return
+    with tempfile.TemporaryDirectory() as top:
+        file = pathlib.Path(top) / "peerpath-monitor.service"
+        file.write_text((ROOT / "data/systemd/peerpath-monitor.service").read_text().replace("/usr/bin/peerpath", PEERPATH))
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", file], capture_output=True, text=True)
+        need(done.returncode == 0 and not done.stderr.strip(), f"systemd-analyze verify: {done.stderr}")
+        done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=45", file], capture_output=True, text=True)
+        need(done.returncode == 0, f"systemd-analyze security: {done.stdout[-300:]} {done.stderr}")
+        print(done.stdout.strip().splitlines()[-1] if done.stdout.strip() else "")
+
+
+def baseline():
+    with tempfile.TemporaryDirectory() as top:
+        w, top = Walk(top), pathlib.Path(top)
+        bundles = top / "bundles"
+        bundles.mkdir()
+        done = subprocess.run([PEERPATH, "prove", "--replay", w.node.dir, "-o", bundles / "good.tar.zst"], capture_output=True, text=True, timeout=120)
+        verdict = json.loads(subprocess.run([PEERPATH, "prove", "--no-bundle", "-j", "--replay", w.node.dir], capture_output=True, text=True,
+                                            timeout=120).stdout)["verdict"]
+        need(verdict in ("pass", "degraded"), f"the made node: {verdict}: {done.stderr}")
+        words = ["--replay", w.node.dir, "--state", top / "b.db", "--policy", top / "policy.conf"]
+        done = monitor(*words, "--once", "-j", "--baseline", bundles / "good.tar.zst")
+        shown = json.loads(done.stdout)
+        need(done.returncode == 0 and shown["baseline"] and not shown["signals"], f"the same node: {done.returncode} {done.stderr} {shown['signals']}")
+        need({c["name"] for c in shown["checks"]} >= {"identity", "prerequisites"}, f"checks: {shown['checks']}")
+        # Changed before the monitor ever looked: the first look is not the baseline.
+        w.node.reset("port-down")
+        done = monitor("--replay", w.node.dir, "--policy", top / "policy.conf", "--once", "-j", "--baseline", bundles / "good.tar.zst")
+        kinds = {s["kind"] for s in json.loads(done.stdout)["signals"]}
+        need(done.returncode == 1 and {"link-state"} <= kinds <= {"link-state", "topology-class"}, f"changed since the bundle: {done.returncode} {kinds} {done.stderr}")
+        refused(w, bundles, verdict)
+
+
+def refused(w, bundles, verdict):
+    def one(path, *more):
+        return monitor("--replay", w.node.dir, "--once", "-j", "--baseline", path, *more)
+    w.node.reset("no-rdma-device")
+    subprocess.run([PEERPATH, "prove", "--replay", w.node.dir, "-o", bundles / "unknown.tar.zst"], capture_output=True, timeout=120)
+    w.node.reset()
+    done = one(bundles / "unknown.tar.zst")
+    need(done.returncode == 65 and "a baseline is what was good" in done.stderr, f"not passed: {done.returncode} {done.stderr}")
+    subprocess.run([PEERPATH, "capture", "--replay", w.node.dir, "-o", bundles / "capture.tar.zst"], capture_output=True, timeout=120)
+    done = one(bundles / "capture.tar.zst")
+    need(done.returncode == 65 and "made by capture" in done.stderr, f"capture: {done.returncode} {done.stderr}")
+    cut = bundles / "cut.tar.zst"
+    cut.write_bytes((bundles / "good.tar.zst").read_bytes()[:-200])
+    done = one(cut)
+    need(done.returncode == 65, f"cut: {done.returncode} {done.stderr}")
+    done = one(bundles)
+    if verdict == "pass":
+        need(done.returncode == 0 and json.loads(done.stdout)["baseline"], f"directory: {done.returncode} {done.stderr}")
+    else:
+        need(done.returncode == 65 and "no bundle in" in done.stderr and "passed" in done.stderr, f"directory: {done.returncode} {done.stderr}")
+
+
+def main():
+    {"walk": walk, "kill": kill, "keep": keep, "service": service, "baseline": baseline}[PART]()
+    sys.exit(1 if FAULTS else 0)
+
+
+if __name__ == "__main__":
+    main()
