@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "soft"))
+import bundle  # noqa: E402
 import soft  # noqa: E402
 
 PEERPATH, MESH = (os.path.abspath(a) for a in sys.argv[1:3])
@@ -177,12 +178,34 @@ def simulated(top):
     check("replayed", [g["verdict"] for g in again["gates"]] == [g["verdict"] for g in d["gates"]])
 
 
+def kept(top):
+    """What a bundle has kept of gates 2 and 4 is judged again; what is damaged is refused, with its name."""
+    opened = bundle.unpack(top / "s.tar.zst", top / "kept")
+    path = opened / "bench.json"
+    path.write_text(path.read_text().replace('"simulated": true', '"simulated": false'))
+    bundle.sign(opened)
+    d = json.loads(run(top, "prove", "--replay", "kept", "--no-bundle", "-j", code=2).stdout)
+    check(d["gates"][2], d["gates"][2]["asked"] and "was not measured" not in d["gates"][2]["claim"] and
+          "0 of" in d["gates"][2]["evidence"] and d["memory"]["transfer"]["verdict"] == d["gates"][2]["verdict"])
+    run(top, "prove", "--replay", "kept", "-o", "again.tar.zst", code=2)
+    again = json.loads(run(top, "prove", "--replay", "again.tar.zst", "--no-bundle", "-j", code=2).stdout)
+    check("a replay's own bundle", again["gates"] == d["gates"])
+    for name in ("bench.json", "canary.json"):
+        whole = (opened / name).read_text()
+        for text in (whole[:100], "[]", '{"schema": "peerpath.bench/99"}'):
+            (opened / name).write_text(text)
+            bundle.sign(opened)
+            done = run(top, "prove", "--replay", "kept", "--no-bundle", code=65)
+            check(f"{name}: {done.stderr}", name in done.stderr and done.stderr.count("\n") == 1 and not done.stdout)
+        (opened / name).write_text(whole)
+
+
 def main():
     soft.alone(needed=True)
     with tempfile.TemporaryDirectory() as name:
         top = pathlib.Path(name)
         (top / "c.ini").write_text(FILE)
-        for part in (measured, judged, not_asked, refused, simulated):
+        for part in (measured, judged, not_asked, refused, simulated, kept):
             part(top)
     print("\n".join(faults) or "measured, kept, replayed, refused")
     return 1 if faults else 0
