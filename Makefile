@@ -34,7 +34,8 @@ check: build
 	@python3 tools/run-tests.py $(BUILD)
 
 # Debian packages, and a tarball of the software device, in $(BUILD)-packages.
-packages: deps
+packages:
+	@sh tools/deps.sh 'cmd:dh debhelper'
 	@test -f $(BUILD)-packages/build.ninja || meson setup $(BUILD)-packages --prefix=/usr --buildtype=release -Dtests=false $(MESON_ARGS)
 	@ninja -C $(BUILD)-packages
 	@sh tools/package.sh $(BUILD)-packages $(BUILD)-packages/out

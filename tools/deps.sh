@@ -30,6 +30,12 @@ pc:libibverbs libibverbs-dev
 pc:librdmacm librdmacm-dev
 '
 
+# What one target needs beside that: tools/deps.sh 'cmd:dh debhelper'
+for more in "$@"; do
+	needs="$needs$more
+"
+done
+
 has() {
 	case $1 in
 	cmd:*) command -v "${1#cmd:}" >/dev/null 2>&1 ;;

@@ -3,6 +3,7 @@
 
 PEERPATH_TEST_ROOT names one that is there already. What cannot be had is a skip, with the reason.
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -69,10 +70,16 @@ def mirror():
 
 
 def base(build):
-    """The archive of a fresh minimal Debian."""
+    """The archive of a fresh minimal Debian: the first test makes it, others wait for that."""
     kept = pathlib.Path(build) / "debian-bookworm.tar"
-    if kept.exists():
-        return kept
+    with open(kept.with_suffix(".lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            make(kept)
+    return kept
+
+
+def make(kept):
     where = mirror()
     if not where:
         skip("no mirror of Debian is configured")
@@ -89,7 +96,6 @@ def base(build):
     must("tar", "--numeric-owner", "-C", root, "-cf", beside, ".")
     shutil.rmtree(root)
     beside.rename(kept)
-    return kept
 
 
 def fresh(build, root):
