@@ -3,7 +3,8 @@
  * What the watchers see of a source, printed: for the tests beside it, which change a machine
  * between two looks.
  *
- *   looks [-s SLO] [-l GLOB]... DIR|live    one line a command on standard input:
+ *   looks [-s SLO] [-l GLOB]... [-r] DIR|live    one line a command on standard input (-r: DIR is
+ *                                                a live root, whose drivers are asked):
  *
  *   look [WATCHER]     all watchers, or one; 2 h later than the last time
  *   forget             their state ends, as by a restart; what was remembered stays
@@ -150,11 +151,14 @@ int main(int argc, char **argv)
 {
 	struct test t = {.at = {.recall = recall, .remember = remember}};
 	struct pp_error err = {0};
+	bool root = false;
 	size_t globs = 0;
 	int c, r;
 
-	while ((c = getopt(argc, argv, "s:l:")) != -1) {
-		if (c == 's')
+	while ((c = getopt(argc, argv, "s:l:r")) != -1) {
+		if (c == 'r')
+			root = true;
+		else if (c == 's')
 			t.at.slo = optarg;
 		else if (c == 'l' && globs < GLOBS)
 			t.globs[globs++] = optarg;
@@ -165,11 +169,12 @@ int main(int argc, char **argv)
 		return 64;
 	t.at.ctx = &t;
 	t.at.logs = t.globs;
-	t.at.live = !strcmp(argv[optind], "live");
+	t.at.live = root || !strcmp(argv[optind], "live");
 	t.at.now_ns = pp_clock_monotonic();
 	t.at.wall_ns = pp_clock_wall();
-	r = t.at.live ? pp_source_live(&t.at.source, &err)
-		      : pp_source_replay_dir(argv[optind], &t.at.source, &err);
+	r = root	? pp_source_root(argv[optind], &t.at.source, &err)
+	    : t.at.live ? pp_source_live(&t.at.source, &err)
+			: pp_source_replay_dir(argv[optind], &t.at.source, &err);
 	if (r) {
 		fprintf(stderr, "looks: %s\n", err.text);
 		return 65;

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watchers on a recorded machine of which one thing changes at a time: exactly that look changes, and comes back.
 
-usage: watchers.py LOOKS MAKE_MACHINE
+usage: watchers.py LOOKS MAKE_MACHINE FAKE
+
+FAKE: the folder of the fake NVML and CUDA.
 """
 import json
 import os
@@ -13,6 +15,7 @@ import sys
 import tempfile
 
 FAULTS = []
+FAKE = ""
 GPU, NIC, BRIDGE = "0000:18:00.0", "0000:19:00.0", "0000:17:00.0"
 
 
@@ -24,8 +27,8 @@ def need(good, what):
 class Watch:
     """The program that looks, kept running: its watchers keep what they keep."""
 
-    def __init__(self, program, *args):
-        self.process = subprocess.Popen([program, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, program, *args, env=None):
+        self.process = subprocess.Popen([program, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
     def look(self, only=""):
         """{(kind, object): (word, text)}, and events as a list of (object, text, named, raw)."""
@@ -389,11 +392,40 @@ def registrations(looks, top):
     watch.end()
 
 
-TESTS = (one_by_one, peermem_gone, device_gone, kernel_log, nccl_logs, host, slo, registrations)
+def drivers(looks, top):
+    """A live root whose NVML and CUDA are those of tests/fake: a window with 54 MiB left; calls that never return."""
+    root = pathlib.Path(top) / "live"
+    (root / "proc/driver/nvidia/gpus/0000:18:00.0").mkdir(parents=True)
+    (root / "sys").mkdir()
+    (root / "proc/sys/kernel/random").mkdir(parents=True)
+    (root / "proc/sys/kernel/random/boot_id").write_text(pathlib.Path("/proc/sys/kernel/random/boot_id").read_text())
+    folders = ":".join(str(pathlib.Path(FAKE) / name) for name in ("nvml", "cuda"))
+
+    def watch(**env):
+        return Watch(looks, "-r", str(root), env={**os.environ, "LD_LIBRARY_PATH": folders, "PP_FAKE_GPU_BUS": "18", **env})
+
+    w = watch(PP_FAKE_NVML="small-bar1")
+    after, _ = w.look("bar1")
+    need(after == {("bar1-free", GPU): ("number", str(54 << 20)), ("hung-call", "bar1"): ("value", "returns")}, f"bar1: {after}")
+    w.end()
+    w = watch(PP_FAKE_NVML="block", PP_FAKE_CUDA="block")
+    after, _ = w.look("bar1")
+    need(after.get(("hung-call", "bar1")) == ("value", "did not return"), f"hung: {after}")
+    need(after.get(("bar1-free", GPU), ("", ""))[0] == "unknown" and "did not return" in after["bar1-free", GPU][1], f"hung: {after}")
+    after, _ = w.look("facts")
+    need({o: v[1] for (k, o), v in after.items() if k == "hung-call" and o in ("nvml", "cuda")} ==
+         {"nvml": "did not return", "cuda": "did not return"}, f"hung: {after}")
+    again, _ = w.look("facts")  # not asked anew: what was seen stands
+    need(again == after, "hung, again")
+    w.end()
+
+
+TESTS = (drivers, one_by_one, peermem_gone, device_gone, kernel_log, nccl_logs, host, slo, registrations)
 
 
 def main():
-    looks, make = sys.argv[1:3]
+    global FAKE
+    looks, make, FAKE = sys.argv[1:4]
     for test in TESTS:
         with tempfile.TemporaryDirectory() as folder:
             top = os.path.join(folder, "machine")
