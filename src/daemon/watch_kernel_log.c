@@ -25,7 +25,7 @@
 #include "node/kernel_log.h"
 #include "base/banned.h"
 
-enum { RECORD = 8192 + 1, READS = 4096, EVENTS = 128, BOOT = 48 };
+enum { RECORD = 8192 + 1, READS = 4096, EVENTS = 2048, BOOT = 48 };
 
 static const char NAME[] = "kernel-log", SEQUENCE[] = "sequence";
 static const char BOOT_ID[] = "/proc/sys/kernel/random/boot_id";

@@ -19,7 +19,7 @@
 #include "nccl/event.h"
 #include "base/banned.h"
 
-enum { EVENTS = 128, FILES_TEXT = 64 << 10 };
+enum { EVENTS = 2048, FILES_TEXT = 64 << 10 };
 static const char NAME[] = "nccl-logs", FILES[] = "files";
 
 struct logs {

@@ -345,7 +345,8 @@ def kill():
             count = db.execute("SELECT sum(count) FROM monitor_signal WHERE kind = ?", (kind,)).fetchone()[0]
             need(names == (written, written) and count == written,
                  f"{kind}: {written} lines were written, {names} events are kept, signals count {count}")
-        seen = {int(row[0].rsplit(":", 1)[1]) - 10 for row in db.execute("SELECT name FROM monitor_event WHERE kind = 'kernel-log'")}
+        seen = {int(row[0].rsplit(":", 1)[1]) - 10 for row in db.execute("SELECT name FROM monitor_event WHERE kind = 'kernel-log'")
+                if row[0].rsplit(":", 1)[1].isdigit()}
         need(seen == set(range(1, grower.n + 1)), f"records that are lost: {sorted(set(range(1, grower.n + 1)) - seen)}")
         kept = {row[0] for row in db.execute("SELECT line FROM monitor_telling")}
         lines = (w.top / "events").read_text().splitlines()
