@@ -3,8 +3,8 @@
  * The ledger in a database: written in one transaction, or not at all.
  *
  * A round writes only if something happened in it: what is urgent at once (an event with the
- * position behind it and what names it, a state, a signal), positions alone within a minute,
- * numbers along with either. Without that nothing is written. So a kill at any time loses no event
+ * position behind it and what names it, a state, a signal), positions alone within ten
+ * minutes, numbers along with either. Without that nothing is written. So a kill at any time loses no event
  * and doubles none: either both the event and the position are there, or neither is.
  *
  * Rows are read as hostile input: what does not hold is left out and counted.

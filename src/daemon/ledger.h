@@ -24,7 +24,7 @@ enum {
 };
 
 /* What waits for the database, by how long it may: see daemon/keep.h. */
-enum pp_urgency { PP_NOT_URGENT, PP_SOON, PP_NOW };
+enum pp_urgency { PP_NOT_URGENT, PP_LATER, PP_SOON, PP_NOW };
 
 struct pp_case;
 

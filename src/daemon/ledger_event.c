@@ -203,7 +203,8 @@ int pp_mark_set(struct pp_ledger *k, const char *watcher, const char *key, const
 	if (r)
 		return r;
 	p->dirty = true;
-	pp_ledger_urge(k, PP_SOON);
+	/* Lines behind an older position are read again, and known by their names. */
+	pp_ledger_urge(k, PP_LATER);
 	return 0;
 }
 

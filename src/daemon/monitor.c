@@ -15,7 +15,7 @@
 #include "base/banned.h"
 
 /* A disk that is full, or a server that is away, is tried again after so long. */
-static const int64_t AGAIN_NS = 5 * PP_SECOND, SOON_NS = 60 * PP_SECOND;
+static const int64_t AGAIN_NS = 5 * PP_SECOND, SOON_NS = 60 * PP_SECOND, LATER_NS = 600 * PP_SECOND;
 
 struct pp_monitor {
 	struct pp_monitor_options o;
@@ -235,7 +235,8 @@ static bool is_time_to_save(const struct pp_monitor *m, int64_t now_ns)
 		return false;
 	if (*m->save_error)
 		return now_ns - m->tried_ns >= AGAIN_NS;
-	return m->k->urgency == PP_NOW || !m->saved_ns || now_ns - m->saved_ns >= SOON_NS;
+	return m->k->urgency == PP_NOW || !m->saved_ns ||
+	       now_ns - m->saved_ns >= (m->k->urgency == PP_SOON ? SOON_NS : LATER_NS);
 }
 
 /* People see each once in this process, whatever becomes of the file. */
