@@ -9,18 +9,25 @@
 #include "store/fleet_parts.h"
 #include "base/banned.h"
 
-enum { RATIOS = 1 << 20 };
+enum { RATIOS = 4 << 20, GROUPS = 8192, KEYS = 5 };
+static const size_t GAINS_BYTES = (size_t)64 << 20;
 
 /* Gains of one class, software, what, way, comparison and size. */
 struct group {
-	struct pp_out *o;
-	char key[6][PP_RESULT_TEXT + 1];
-	char unit[32], first[32], last[32];
+	const char *key[KEYS], *unit;
 	int64_t size;
+	bool higher;
 	double *ratio;
 	size_t n, room, proven;
-	double with, without; /* of the last in time */
-	bool higher;
+	/* Of the last in time; of several then, the least. */
+	char last[32];
+	double of_last, with, without;
+};
+
+struct gains {
+	struct pp_arena arena;
+	struct group group[GROUPS];
+	size_t n, at;
 };
 
 static const char *text(const struct pp_sql_value *v)
@@ -33,6 +40,13 @@ static void cell(struct pp_out *o, const char *value)
 	pp_out_cell(o, *value ? value : NULL);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 static void figure(struct pp_out *o, double value)
 {
 	if (pp_out_is_json(o) || value != value)
@@ -41,39 +55,35 @@ static void figure(struct pp_out *o, double value)
 		pp_out_cellf(o, "%.4g", value);
 }
 
-static void end_group(struct group *g)
+static void out_group(struct pp_out *o, struct group *g)
 {
 	size_t m = g->n / 2;
 	char own[9];
 
-	if (!g->n)
-		return;
+	qsort(g->ratio, g->n, sizeof(*g->ratio), by_value);
 	for (int i = 0; i < 2; i++) /* what is no digest ("mixed") is short enough */
-		cell(g->o, pp_out_is_json(g->o) ? g->key[i] : pp_fleet_short(g->key[i], own));
-	cell(g->o, g->key[2]);
-	cell(g->o, g->key[3]);
-	cell(g->o, g->key[4]);
+		cell(o, pp_out_is_json(o) ? g->key[i] : pp_fleet_short(g->key[i], own));
+	for (int i = 2; i < KEYS; i++)
+		cell(o, g->key[i]);
 	if (g->size < 0)
-		pp_out_cell(g->o, NULL);
+		pp_out_cell(o, NULL);
 	else
-		pp_out_cell_i64(g->o, g->size);
-	pp_out_cell_i64(g->o, (int64_t)g->n);
-	pp_out_cell_i64(g->o, (int64_t)g->proven);
-	figure(g->o, g->n % 2 ? g->ratio[m] : (g->ratio[m - 1] + g->ratio[m]) / 2);
-	figure(g->o, g->ratio[0]);
-	figure(g->o, g->ratio[g->n - 1]);
-	pp_out_cell(g->o, g->higher ? "higher" : "lower");
-	figure(g->o, g->with);
-	figure(g->o, g->without);
-	cell(g->o, g->unit);
-	cell(g->o, g->last);
-	g->n = g->proven = 0;
-	*g->last = '\0';
+		pp_out_cell_i64(o, g->size);
+	pp_out_cell_i64(o, (int64_t)g->n);
+	pp_out_cell_i64(o, (int64_t)g->proven);
+	figure(o, g->n % 2 ? g->ratio[m] : (g->ratio[m - 1] + g->ratio[m]) / 2);
+	figure(o, g->ratio[0]);
+	figure(o, g->ratio[g->n - 1]);
+	pp_out_cell(o, g->higher ? "higher" : "lower");
+	figure(o, g->with);
+	figure(o, g->without);
+	cell(o, g->unit);
+	cell(o, g->last);
 }
 
 static int add_ratio(struct group *g, double ratio)
 {
-	size_t room = g->room ? 2 * g->room : 1024;
+	size_t room = g->room ? 2 * g->room : 64;
 	double *grown;
 
 	if (g->n == RATIOS)
@@ -89,33 +99,81 @@ static int add_ratio(struct group *g, double ratio)
 	return 0;
 }
 
+static bool is_it(const struct group *g, const struct pp_sql_value *c)
+{
+	if (g->size != c[5].integer)
+		return false;
+	for (int i = KEYS - 1; i >= 0; i--)
+		if (strcmp(g->key[i], text(&c[i])) != 0)
+			return false;
+	return true;
+}
+
+static struct group *find(struct gains *all, const struct pp_sql_value *c)
+{
+	struct group *g;
+
+	for (size_t i = 0; i < all->n; i++) {
+		size_t at = (all->at + i) % all->n;
+
+		if (!is_it(&all->group[at], c))
+			continue;
+		all->at = at;
+		return &all->group[at];
+	}
+	if (all->n == GROUPS)
+		return NULL;
+	all->at = all->n;
+	g = &all->group[all->n++];
+	*g = (struct group){.size = c[5].integer, .higher = c[8].integer != 0};
+	for (int i = 0; i < KEYS; i++)
+		g->key[i] = pp_arena_str(&all->arena, text(&c[i]));
+	g->unit = pp_arena_str(&all->arena, text(&c[7]));
+	return g;
+}
+
+/* Where several are the last, one of them is taken whatever order they came in. */
+static void take_last(struct group *g, const struct pp_sql_value *c)
+{
+	double ratio = pp_fleet_number(&c[6]), with = pp_fleet_number(&c[10]);
+	int later = strcmp(text(&c[12]), g->last);
+
+	if (later < 0 ||
+	    (!later && (ratio > g->of_last || (ratio >= g->of_last && !(with < g->with)))))
+		return;
+	(void)snprintf(g->last, sizeof(g->last), "%s", text(&c[12]));
+	g->of_last = ratio;
+	g->with = with;
+	g->without = pp_fleet_number(&c[11]);
+}
+
 /* topology, software, what, way, against, size, ratio, unit, higher, proven, with, without, at */
 static int take_gain(void *ctx, const struct pp_sql_value *c, size_t n)
 {
-	struct group *g = ctx;
-	bool same = true;
+	struct gains *all = ctx;
+	struct group *g;
 
 	if (n < 13 || c[5].type != PP_SQL_INTEGER || c[8].type != PP_SQL_INTEGER ||
 	    c[9].type != PP_SQL_INTEGER)
 		return -EBADMSG;
-	for (size_t i = 0; i < 5; i++)
-		same = same && !strcmp(g->key[i], text(&c[i]));
-	if (!same || g->size != c[5].integer)
-		end_group(g);
-	if (!g->n) {
-		for (size_t i = 0; i < 5; i++)
-			(void)snprintf(g->key[i], sizeof(g->key[i]), "%s", text(&c[i]));
-		g->size = c[5].integer;
-		g->higher = c[8].integer != 0;
-		(void)snprintf(g->unit, sizeof(g->unit), "%s", text(&c[7]));
-	}
+	g = find(all, c);
+	if (!g)
+		return -EFBIG;
+	if (all->arena.failed)
+		return -ENOMEM;
 	g->proven += c[9].integer != 0;
-	if (strcmp(text(&c[12]), g->last) > 0) {
-		(void)snprintf(g->last, sizeof(g->last), "%s", text(&c[12]));
-		g->with = pp_fleet_number(&c[10]);
-		g->without = pp_fleet_number(&c[11]);
-	}
+	take_last(g, c);
 	return add_ratio(g, pp_fleet_number(&c[6]));
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+	int r = 0;
+
+	for (int i = 0; i < KEYS && !r; i++)
+		r = strcmp(x->key[i], y->key[i]);
+	return r ? r : (x->size > y->size) - (x->size < y->size);
 }
 
 static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_filter *f,
@@ -141,16 +199,17 @@ static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_fil
 	PP_AUTO_BUF struct pp_buf software = PP_BUF(2048);
 	const struct pp_sql_value yes = PP_SQL_INT(1), no = PP_SQL_INT(0);
 	struct pp_sql_value args[9];
-	struct group *g = calloc(1, sizeof(*g));
+	struct gains *all = calloc(1, sizeof(*all));
 	int r;
 
-	if (!g)
+	if (!all)
 		return pp_error_set(err, -ENOMEM, "out of memory");
+	all->arena = PP_ARENA(GAINS_BYTES);
 	pp_fleet_like(f->what, "%", &what);
 	pp_fleet_like(f->topology, "", &topology);
 	pp_fleet_like(f->software, "", &software);
 	if (what.failed || topology.failed || software.failed) {
-		free(g);
+		free(all);
 		return pp_error_set(err, -EINVAL, "a filter is too long");
 	}
 	args[0] = PP_SQL_INT(simulated);
@@ -162,7 +221,6 @@ static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_fil
 	args[6] = pp_sql_text(pp_buf_text(&software));
 	args[7] = node ? no : yes;
 	args[8] = pp_sql_text(node ? node : "");
-	g->o = o;
 	pp_out_table(o, "gains", columns, PP_ARRAY_LEN(columns));
 	r = pp_sql_ask(
 		sql,
@@ -173,17 +231,20 @@ static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_fil
 		"g.ratio IS NOT NULL AND (1 = ? OR lower(g.what) LIKE lower(?) ESCAPE '\\') AND "
 		"(1 = ? OR lower(d.topology) LIKE lower(?) ESCAPE '\\') AND (1 = ? OR "
 		"lower(d.software) LIKE lower(?) ESCAPE '\\') AND (1 = ? OR g.document IN "
-		"(SELECT document FROM results WHERE node = ?)) ORDER BY 1, 2, 3, 4, 5, 6, "
-		"7, 13, g.document, coalesce(g.with_it, 0), coalesce(g.without_it, 0)",
-		args, PP_ARRAY_LEN(args), take_gain, g, err);
-	if (!r)
-		end_group(g);
-	else if (!err->code)
+		"(SELECT document FROM results WHERE node = ?))",
+		args, PP_ARRAY_LEN(args), take_gain, all, err);
+	qsort(all->group, all->n, sizeof(*all->group), by_key);
+	for (size_t i = 0; i < all->n; i++) {
+		if (!r)
+			out_group(o, &all->group[i]);
+		free(all->group[i].ratio);
+	}
+	if (r && !err->code)
 		(void)pp_error_set(err, r, "%s",
 				   r == -EFBIG ? "more gains than are read" : "out of memory");
 	pp_out_table_end(o);
-	free(g->ratio);
-	free(g);
+	pp_arena_done(&all->arena);
+	free(all);
 	return r;
 }
 
