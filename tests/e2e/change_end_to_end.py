@@ -60,6 +60,8 @@ print("steps/s:", (100, 101, 99, 100, 100.5)[n % 5] * float(os.environ["FACTOR"]
 """
 PROVEN = {"path": "gdr", "mechanism": "dmabuf", "claim_gdr": "proven", "claim_mechanism": "proven", "why": None}
 faults = []
+# The test's build may name the folder of the held GPU there: it is met where it is asked for, only.
+os.environ.pop("LD_LIBRARY_PATH", None)
 
 
 def check(what, good):
