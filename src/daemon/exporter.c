@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "store/web.h"
 #include "base/banned.h"
 
 enum {
@@ -40,18 +40,18 @@ union address {
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status, const char *type,
 			     const char *text, size_t len)
 {
-	struct MHD_Response *r = MHD_create_response_from_buffer(len, (void *)(uintptr_t)text,
-								 MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *r = pp_web.create_response_from_buffer(len, (void *)(uintptr_t)text,
+								    MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result done;
 
 	if (!r)
 		return MHD_NO;
-	(void)MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	(void)MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	(void)pp_web.add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	(void)pp_web.add_response_header(r, "X-Content-Type-Options", "nosniff");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		(void)MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	done = MHD_queue_response(c, status, r);
-	MHD_destroy_response(r);
+		(void)pp_web.add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	done = pp_web.queue_response(c, status, r);
+	pp_web.destroy_response(r);
 	return done;
 }
 
@@ -82,7 +82,7 @@ static enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *u
 	if (strcmp(url, "/metrics") != 0)
 		return say(c, MHD_HTTP_NOT_FOUND, "there is /metrics here and nothing else\n");
 	format = pp_metrics_negotiate(
-		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
+		pp_web.lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
 	if (e->page(e->ctx, format, &text) || text.failed)
 		return say(c, MHD_HTTP_INTERNAL_SERVER_ERROR, "there are no metrics now\n");
 	return reply(c, MHD_HTTP_OK, pp_metrics_content_type(format), pp_buf_text(&text), text.len);
@@ -178,6 +178,8 @@ int pp_exporter_open(const char *listen, pp_exporter_page *page, void *ctx,
 	union address a;
 	int fd, r = parse(listen, &a, err);
 
+	if (!r)
+		r = pp_web_load(err);
 	if (r)
 		return r;
 	fd = listen_at(listen, &a, err);
@@ -187,17 +189,17 @@ int pp_exporter_open(const char *listen, pp_exporter_page *page, void *ctx,
 	if (e) {
 		*e = (struct pp_exporter){.page = page, .ctx = ctx};
 		e->port = ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
-		e->daemon = MHD_start_daemon(
+		e->daemon = pp_web.start_daemon(
 			MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, answer, e,
 			MHD_OPTION_EXTERNAL_LOGGER, silent, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 			MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)SECONDS,
 			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_END);
 	}
-	info = e && e->daemon ? MHD_get_daemon_info(e->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	info = e && e->daemon ? pp_web.get_daemon_info(e->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
 		if (e && e->daemon)
-			MHD_stop_daemon(e->daemon);
+			pp_web.stop_daemon(e->daemon);
 		else
 			(void)close(fd);
 		free(e);
@@ -211,7 +213,7 @@ int pp_exporter_open(const char *listen, pp_exporter_page *page, void *ctx,
 struct pp_exporter *pp_exporter_close(struct pp_exporter *e)
 {
 	if (e)
-		MHD_stop_daemon(e->daemon);
+		pp_web.stop_daemon(e->daemon);
 	free(e);
 	return NULL;
 }
@@ -228,18 +230,18 @@ int pp_exporter_fd(const struct pp_exporter *e)
 int pp_exporter_wait_ms(const struct pp_exporter *e)
 {
 	const union MHD_DaemonInfo *info =
-		MHD_get_daemon_info(e->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+		pp_web.get_daemon_info(e->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	if (MHD_get_timeout(e->daemon, &ms) == MHD_YES && ms < WAIT_MS)
+	if (pp_web.get_timeout(e->daemon, &ms) == MHD_YES && ms < WAIT_MS)
 		return (int)ms;
 	return info && info->num_connections ? WAIT_MS : -1;
 }
 
 void pp_exporter_run(struct pp_exporter *e)
 {
-	(void)MHD_run(e->daemon);
-	(void)MHD_run(e->daemon);
+	(void)pp_web.run(e->daemon);
+	(void)pp_web.run(e->daemon);
 }
 
 unsigned int pp_exporter_port(const struct pp_exporter *e)

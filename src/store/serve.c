@@ -28,12 +28,12 @@ enum MHD_Result pp_serve_answer(struct MHD_Connection *c, unsigned int status,
 	enum MHD_Result r;
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(headers); i++)
-		(void)MHD_add_response_header(response, headers[i][0], headers[i][1]);
-	if (!MHD_get_response_header(response, "Content-Security-Policy"))
-		(void)MHD_add_response_header(response, "Content-Security-Policy",
-					      "default-src 'none'");
-	r = MHD_queue_response(c, status, response);
-	MHD_destroy_response(response);
+		(void)pp_web.add_response_header(response, headers[i][0], headers[i][1]);
+	if (!pp_web.get_response_header(response, "Content-Security-Policy"))
+		(void)pp_web.add_response_header(response, "Content-Security-Policy",
+						 "default-src 'none'");
+	r = pp_web.queue_response(c, status, response);
+	pp_web.destroy_response(response);
 	return r;
 }
 
@@ -47,15 +47,15 @@ enum MHD_Result pp_serve_refuse(struct MHD_Connection *c, unsigned int status, c
 	pp_json_str(&j, "error", why);
 	pp_json_end_object(&j);
 	pp_buf_char(&text, '\n');
-	response = MHD_create_response_from_buffer(text.len, text.data, MHD_RESPMEM_MUST_COPY);
+	response = pp_web.create_response_from_buffer(text.len, text.data, MHD_RESPMEM_MUST_COPY);
 	if (!response)
 		return MHD_NO;
-	(void)MHD_add_response_header(response, "Content-Type", "application/json");
+	(void)pp_web.add_response_header(response, "Content-Type", "application/json");
 	if (status == MHD_HTTP_UNAUTHORIZED)
-		(void)MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
+		(void)pp_web.add_response_header(response, "WWW-Authenticate", "Bearer");
 	/* What is still on its way is not read: the connection ends with the answer. */
 	if (status >= MHD_HTTP_BAD_REQUEST && status != MHD_HTTP_NOT_FOUND)
-		(void)MHD_add_response_header(response, "Connection", "close");
+		(void)pp_web.add_response_header(response, "Connection", "close");
 	return pp_serve_answer(c, status, response);
 }
 
@@ -71,7 +71,7 @@ static size_t host_length(const char *host)
 static bool is_called_so(const struct pp_serve *s, struct MHD_Connection *c)
 {
 	static const char *const always[] = {"localhost", "127.0.0.1", "[::1]"};
-	const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+	const char *host = pp_web.lookup_connection_value(c, MHD_HEADER_KIND, "Host");
 	size_t len = host ? host_length(host) : 0;
 
 	if (!len)
@@ -97,7 +97,7 @@ static void set_since(struct pp_serve *s, int fd)
 static int fd_of(struct MHD_Connection *c)
 {
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+		pp_web.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 	return info ? (int)info->connect_fd : -1;
 }
@@ -107,7 +107,7 @@ static enum MHD_Result get(struct pp_serve *s, struct MHD_Connection *c, const c
 	enum MHD_Result r;
 
 	if (!strcmp(path, "/"))
-		return MHD_queue_response(c, MHD_HTTP_OK, s->page);
+		return pp_web.queue_response(c, MHD_HTTP_OK, s->page);
 	if (pp_serve_get(s, c, path, &r))
 		return r;
 	return pp_serve_refuse(c, MHD_HTTP_NOT_FOUND, "nothing is here");
@@ -233,15 +233,15 @@ static int make_page(struct pp_serve *s)
 		"data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
 		"frame-ancestors 'none'",
 		script, style);
-	s->page = MHD_create_response_from_buffer(
+	s->page = pp_web.create_response_from_buffer(
 		pp_serve_page_len, (void *)(uintptr_t)pp_serve_page, MHD_RESPMEM_PERSISTENT);
 	if (!s->page)
 		return -ENOMEM;
-	(void)MHD_add_response_header(s->page, "Content-Type", "text/html; charset=utf-8");
-	(void)MHD_add_response_header(s->page, "Content-Security-Policy", policy);
-	(void)MHD_add_response_header(s->page, "X-Content-Type-Options", "nosniff");
-	(void)MHD_add_response_header(s->page, "Referrer-Policy", "no-referrer");
-	(void)MHD_add_response_header(s->page, "Cache-Control", "no-store");
+	(void)pp_web.add_response_header(s->page, "Content-Type", "text/html; charset=utf-8");
+	(void)pp_web.add_response_header(s->page, "Content-Security-Policy", policy);
+	(void)pp_web.add_response_header(s->page, "X-Content-Type-Options", "nosniff");
+	(void)pp_web.add_response_header(s->page, "Referrer-Policy", "no-referrer");
+	(void)pp_web.add_response_header(s->page, "Cache-Control", "no-store");
 	return 0;
 }
 
@@ -275,10 +275,13 @@ static int make_socket(struct pp_serve *s, struct pp_error *err)
 int pp_serve_start(struct pp_sql *sql, const struct pp_serve_options *options,
 		   struct pp_serve **ret, struct pp_error *err)
 {
-	struct pp_serve *s = calloc(1, sizeof(*s));
 	unsigned int deadline = options->deadline_s ? options->deadline_s : DEADLINE_S;
-	int r;
+	struct pp_serve *s;
+	int r = pp_web_load(err);
 
+	if (r)
+		return r;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return pp_error_set(err, -ENOMEM, "out of memory");
 	s->sql = sql;
@@ -296,7 +299,7 @@ int pp_serve_start(struct pp_sql *sql, const struct pp_serve_options *options,
 		pp_serve_stop(s);
 		return r;
 	}
-	s->daemon = MHD_start_daemon(
+	s->daemon = pp_web.start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, s,
 		MHD_OPTION_LISTEN_SOCKET, s->listening, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned int)PP_SERVE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, deadline,
@@ -321,11 +324,11 @@ struct pp_serve *pp_serve_stop(struct pp_serve *s)
 	if (!s)
 		return NULL;
 	if (s->daemon)
-		MHD_stop_daemon(s->daemon); /* closes the socket, too */
+		pp_web.stop_daemon(s->daemon); /* closes the socket, too */
 	else if (s->listening >= 0)
 		(void)close(s->listening);
 	if (s->page)
-		MHD_destroy_response(s->page);
+		pp_web.destroy_response(s->page);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 	return NULL;

@@ -24,7 +24,7 @@ struct asking {
 /* A parameter of the query; empty ones are none. */
 static const char *parameter(const struct asking *a, const char *name)
 {
-	const char *v = MHD_lookup_connection_value(a->c, MHD_GET_ARGUMENT_KIND, name);
+	const char *v = pp_web.lookup_connection_value(a->c, MHD_GET_ARGUMENT_KIND, name);
 
 	return v && *v ? v : NULL;
 }
@@ -162,12 +162,12 @@ static enum MHD_Result answer(struct asking *a, size_t path)
 		return pp_serve_refuse(a->c, status_of(r),
 				       a->err.code ? a->err.text : "out of memory");
 	}
-	response = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
+	response = pp_web.create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
 	if (!response) {
 		free(text);
 		return MHD_NO;
 	}
-	(void)MHD_add_response_header(response, "Content-Type", "application/json");
+	(void)pp_web.add_response_header(response, "Content-Type", "application/json");
 	return pp_serve_answer(a->c, MHD_HTTP_OK, response);
 }
 
@@ -182,12 +182,12 @@ static enum MHD_Result picture(struct asking *a)
 
 	if (r)
 		return pp_serve_refuse(a->c, status_of(r), a->err.text);
-	response = MHD_create_response_from_buffer(svg.len, svg.data, MHD_RESPMEM_MUST_COPY);
+	response = pp_web.create_response_from_buffer(svg.len, svg.data, MHD_RESPMEM_MUST_COPY);
 	if (!response)
 		return MHD_NO;
-	(void)MHD_add_response_header(response, "Content-Type", "image/svg+xml");
-	(void)MHD_add_response_header(response, "Content-Security-Policy",
-				      "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+	(void)pp_web.add_response_header(response, "Content-Type", "image/svg+xml");
+	(void)pp_web.add_response_header(response, "Content-Security-Policy",
+					 "default-src 'none'; style-src 'unsafe-inline'; sandbox");
 	return pp_serve_answer(a->c, MHD_HTTP_OK, response);
 }
 

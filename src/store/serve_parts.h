@@ -5,12 +5,12 @@
 #ifndef PP_STORE_SERVE_PARTS_H
 #define PP_STORE_SERVE_PARTS_H
 
-#include <microhttpd.h>
 #include <pthread.h>
 #include <sodium.h>
 
 #include "base/clock.h"
 #include "store/serve.h"
+#include "store/web.h"
 
 /* An open connection, so that it can be ended from outside of the server's thread. */
 struct pp_serve_connection {

@@ -20,7 +20,7 @@ static const char BEARER[] = "Bearer ";
 /* Digests are of one length: comparing them tells nothing of how much was right. */
 static bool knows_token(const struct pp_serve *s, struct MHD_Connection *c)
 {
-	const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+	const char *given = pp_web.lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
 	uint8_t hash[crypto_hash_sha256_BYTES];
 
 	if (!s->options.token || !given || strncmp(given, BEARER, sizeof(BEARER) - 1) != 0)
@@ -48,7 +48,7 @@ static int make_file(void)
 enum MHD_Result pp_serve_push_begin(struct pp_serve *s, struct MHD_Connection *c,
 				    struct pp_serve_request *r)
 {
-	const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
+	const char *length = pp_web.lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
 	uint64_t bytes;
 
 	if (!knows_token(s, c))
@@ -109,10 +109,10 @@ static enum MHD_Result accepted(struct MHD_Connection *c, const struct pp_fleet_
 			 "\"known\": %zu}\n",
 			 added->results, added->known);
 
-	response = MHD_create_response_from_buffer((size_t)n, text, MHD_RESPMEM_MUST_COPY);
+	response = pp_web.create_response_from_buffer((size_t)n, text, MHD_RESPMEM_MUST_COPY);
 	if (!response)
 		return MHD_NO;
-	(void)MHD_add_response_header(response, "Content-Type", "application/json");
+	(void)pp_web.add_response_header(response, "Content-Type", "application/json");
 	return pp_serve_answer(c, MHD_HTTP_OK, response);
 }
 
