@@ -9,6 +9,9 @@
 #include "daemon/keep_parts.h"
 #include "base/banned.h"
 
+/* Numbers go on from the largest there is: from this on a row is nobody's of ours. */
+static const int64_t NUMBER_MOST = INT64_MAX / 2;
+
 struct load {
 	struct pp_sql *sql;
 	struct pp_ledger *k;
@@ -38,6 +41,11 @@ static double real_of(const struct pp_sql_value *v)
 static bool is_flag(const struct pp_sql_value *v)
 {
 	return v->type == PP_SQL_INTEGER && (v->integer == 0 || v->integer == 1);
+}
+
+static bool is_number(const struct pp_sql_value *v)
+{
+	return int_of(v) > 0 && int_of(v) < NUMBER_MOST;
 }
 
 /* Of a clock that ran ahead when it was written; or of somebody's making. */
@@ -78,12 +86,12 @@ static int on_about(void *ctx, const struct pp_sql_value *c, size_t n)
 		memcpy(words[i].to, value, strlen(value) + 1);
 		return 0;
 	}
-#define X(key, field)                                           \
-	if (!strcmp(name, key)) {                               \
-		if (pp_parse_u64(value, 0, INT64_MAX, &number)) \
-			return odd(l);                          \
-		k->field = (__typeof__(k->field))number;        \
-		return 0;                                       \
+#define X(key, field)                                                       \
+	if (!strcmp(name, key)) {                                           \
+		if (pp_parse_u64(value, 0, (uint64_t)NUMBER_MOST, &number)) \
+			return odd(l);                                      \
+		k->field = (__typeof__(k->field))number;                    \
+		return 0;                                                   \
 	}
 	PP_KEEP_NUMBERS(X)
 #undef X
@@ -109,7 +117,8 @@ static int on_look(void *ctx, const struct pp_sql_value *c, size_t n)
 
 	if (n != PP_KEEP_LOOK_COLUMNS || !text_of(&c[0]) || !text_of(&c[1]) ||
 	    pp_signal_find(text_of(&c[0]), &kind) || !is_flag(&c[3]) || !is_flag(&c[4]) ||
-	    !is_flag(&c[7]) || !is_flag(&c[16]) || int_of(&c[14]) < 0)
+	    !is_flag(&c[7]) || !is_flag(&c[16]) || int_of(&c[14]) < 0 ||
+	    int_of(&c[14]) > NUMBER_MOST)
 		return odd(l);
 	shape = pp_signal_shape(kind);
 	/* What a rule compares must be there. */
@@ -174,9 +183,9 @@ static int on_signal(void *ctx, const struct pp_sql_value *c, size_t n)
 	uint64_t last = k->last_case;
 	int r;
 
-	if (n != PP_KEEP_SIGNAL_COLUMNS || int_of(&c[0]) <= 0 || !text_of(&c[1]) ||
+	if (n != PP_KEEP_SIGNAL_COLUMNS || !is_number(&c[0]) || !text_of(&c[1]) ||
 	    pp_signal_find(text_of(&c[1]), &kind) || !text_of(&c[2]) ||
-	    pp_level_find(text_of(&c[2]), &level) || !text_of(&c[3]) || int_of(&c[11]) < 1 ||
+	    pp_level_find(text_of(&c[2]), &level) || !text_of(&c[3]) || !is_number(&c[11]) ||
 	    !is_flag(&c[12]))
 		return odd(l);
 	if (k->n_cases && k->cases[k->n_cases - 1]->id >= (uint64_t)int_of(&c[0]))
@@ -210,7 +219,7 @@ static int on_telling(void *ctx, const struct pp_sql_value *c, size_t n)
 	struct pp_telling t = {.stored = true};
 	int r;
 
-	if (n != 6 || int_of(&c[0]) <= 0 || int_of(&c[1]) < 0 || !text_of(&c[3]) ||
+	if (n != 6 || !is_number(&c[0]) || int_of(&c[1]) < 0 || !text_of(&c[3]) ||
 	    pp_level_find(text_of(&c[3]), &t.level) || !text_of(&c[4]) || !text_of(&c[5]) ||
 	    (k->n_tellings && k->tellings[k->n_tellings - 1].id >= (uint64_t)int_of(&c[0])))
 		return odd(l);
@@ -241,7 +250,7 @@ static int on_event(void *ctx, const struct pp_sql_value *c, size_t n)
 	uint64_t number;
 	int r;
 
-	if (n != 5 || int_of(&c[0]) <= 0 || !text_of(&c[1]) ||
+	if (n != 5 || !is_number(&c[0]) || !text_of(&c[1]) ||
 	    pp_signal_find(text_of(&c[1]), &kind) || !text_of(&c[2]) || int_of(&c[3]) < 0)
 		return odd(l);
 	if (pp_event_name_has(l->k, kind, text_of(&c[2])))
