@@ -317,7 +317,7 @@ class Grower(threading.Thread):
                 f.write(f"node7:811:{self.n} [0] transport/net_ib.cc:1298 NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4791> "
                         f"with status=12 opcode=0 len=0 vendor err {self.n} (Recv)\n")
             if self.n % 150 == 0:  # rotated, as logrotate does it
-                os.replace(self.log, self.log.with_name("job.log.1"))
+                os.replace(self.log, self.log.with_name(f"job.log.{self.n}"))
             time.sleep(0.01)
 
 
