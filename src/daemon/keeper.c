@@ -39,7 +39,10 @@ static int take_lock(const char *where, int *ret, struct pp_error *err)
 		return pp_error_set(err, -ENAMETOOLONG, "%.200s: the name is too long", where);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
-		return pp_error_set(err, -errno, "%.300s: %s", path, strerrordesc_np(errno));
+		return pp_error_set(
+			err, -errno,
+			"%.300s: %s: the state has no place there (--state FILE names another)",
+			path, strerrordesc_np(errno));
 	if (fcntl(fd, F_SETLK, &lock)) {
 		int r = errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
 
