@@ -422,7 +422,7 @@ def part_controls():
         print("user and network namespaces are not permitted here")
         sys.exit(77)
     fakes = ":".join(sys.argv[4:])
-    words = "--controls -q --json --ranks 2 --one-gpu -b 8 -e 4M -f 64 -n 3"
+    words = "--controls -q --json --ranks 2 --one-gpu -b 8 -e 4M -f 64 -n 20"  # longer than until the first look
     done = subprocess.run(["unshare", "-rn", "sh", "-c", f"ip link set lo up; exec {PEERPATH} soft -- {PEERPATH} nccl run {words}"],
                           capture_output=True, timeout=150, env=environment(NCCL_NET="IB", LD_LIBRARY_PATH=fakes), check=False)
     try:
