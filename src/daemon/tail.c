@@ -257,10 +257,12 @@ int pp_tails_read(struct pp_tails *t, const char *const *globs, const char *reca
 
 void pp_tails_write(const struct pp_tails *t, struct pp_buf *to)
 {
+	/* Also where there is no file yet: those that appear while nobody looks are new. */
+	pp_buf_printf(to, "begun");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct pp_tail *f = &t->file[i];
 
-		pp_buf_printf(to, "%s%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%u:%" PRIu64, i ? " " : "",
+		pp_buf_printf(to, " %" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%u:%" PRIu64,
 			      (uint64_t)f->dev, (uint64_t)f->ino, f->line_at, f->head_len, f->head);
 	}
 }

@@ -407,7 +407,7 @@ def part_soft():
     need(node["observed"]["queue_pairs"] >= 6 and node["observed"]["hcas"], f"{node['observed']}")
     # without a made /sys there is no counter: said once, with what to do, and no other device's stands in
     need(not node["traffic"]["ports"] and "--sysfs" in (node["traffic"]["why_no_ports"] or ""), f"ports: {node['traffic']}")
-    done = subprocess.run(["unshare", "-rn", "sh", "-c", f"ip link set lo up; exec {PEERPATH} soft -- {PEERPATH} nccl run --controls --json -- {mesh} -n 2 -c 2000"],
+    done = subprocess.run(["unshare", "-rn", "sh", "-c", f"ip link set lo up; exec {PEERPATH} soft -- {PEERPATH} nccl run --controls --json -- {mesh} -n 2 -c 20000"],
                           capture_output=True, timeout=LIMIT, env=environment(), check=False)
     need(done.stderr.decode().count("no port counters") == 1, f"said {done.stderr.decode().count('no port counters')} times: {done.stderr[-500:]}")
     need(arm["simulated"] is True and node["simulated"] is True, "not marked as simulated")

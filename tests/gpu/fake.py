@@ -209,8 +209,8 @@ def part_offset():
 
 
 def part_rules():
-    # By the specification's numbers: 4X NDR where GPUs copy from each other, else 4X EDR, or what was asked for.
-    for config, port in ((LO, "width 2, speed 128"), (STAGED, "width 2, speed 32"), (WIRE, "width 2, speed 32"),
+    # By the specification's numbers: 4X NDR where GPUs copy, else 4X EDR, or what was asked for.
+    for config, port in ((LO, "width 2, speed 128"), (STAGED, "width 2, speed 128"), (WIRE, "width 2, speed 32"),
                          (LO + ",rate=25", "width 1, speed 32")):
         out = Run(config, "rules").good().out
         assert out.count("rule:") == 10 and port in out, (config, out)

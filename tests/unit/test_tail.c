@@ -171,6 +171,20 @@ static void test_restart(void **state)
 	assert_string_equal(hear(w, pp_buf_text(&kept)), "");
 }
 
+/* Nothing was there at the last look: what appears while nobody looks is new all the same. */
+static void test_restart_from_nothing(void **state)
+{
+	struct world *w = *state;
+	struct pp_buf PP_AUTO_BUF kept = PP_BUF(4096);
+
+	assert_string_equal(hear(w, NULL), "");
+	pp_tails_write(w->tails, &kept);
+	pp_tails_done(w->tails);
+	assert_true(kept.len > 0);
+	put(w->path, "born while away\n", 0);
+	assert_string_equal(hear(w, pp_buf_text(&kept)), "born while away|");
+}
+
 static void test_recalled_is_anything(void **state)
 {
 	static const char *const texts[] = {"",
@@ -246,6 +260,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rotation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copytruncate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_restart_from_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_recalled_is_anything, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
