@@ -163,17 +163,39 @@ def health(w):
     silence(w)
 
 
-def script(*words):
+def script(*words, shell=()):
     """As slurmd runs it: no PATH, the node's name alone."""
-    return run(f"{SCRIPTS}/healthcheck", *words, env={"SLURMD_NODENAME": "lab1"})
+    return run(*shell, f"{SCRIPTS}/healthcheck", *words, env={"SLURMD_NODENAME": "lab1"})
+
+
+def mistyped(w):
+    """Settings that no shell can use: nothing is known then, whatever sh is here, and that is said."""
+    for what, text, says in (("a time", "PEERPATH_DEADLINE=10s\n", "from 1 to 30"), ("octal", "PEERPATH_DEADLINE=08\n", "from 1 to 30"),
+                             ("no number", "PEERPATH_DEADLINE=soon\n", "from 1 to 30"), ("a quote", "PEERPATH_ARGS='\n", "cannot be read"),
+                             ("an end", "exit 1\n", "cannot be read"), ("words", "PEERPATH_ARGS=--policyy\n", "no verdict")):
+        w.set("bad")
+        with open(SETTINGS, "a", encoding="ascii") as file:
+            file.write(text)
+        for shell in ((), ("/bin/bash", "--posix"), ("/bin/dash",)):
+            for words in ((), ("prolog",)):
+                status, said = script(*words, shell=shell)
+                expect(status == 0 and says in said and len(said.splitlines()) == 1, f"settings, {what}", shell, words, status, said)
+        expect(free(*node()), f"settings, {what}: nothing is done", node())
+    # What is not set is empty, as sh has it.
+    w.set("good")
+    with open(SETTINGS, "a", encoding="ascii") as file:
+        file.write("PEERPATH_ARGS=\"$PEERPATH_ARGS $NOT_SET\"\n")
+    expect(script() == (0, ""), "a variable that is not set", script())
 
 
 def silence(w):
     w.set("good")
     expect(script() == (0, ""), "silent and 0 when fine", script())
     w.set("", "/nonexistent/peerpath")
-    expect(script() == (0, ""), "no program: nothing is known", script())
+    status, said = script()
+    expect(status == 0 and "no verdict" in said, "no program: nothing is known", status, said)
     expect(free(*node()), "and nothing is done", node())
+    mistyped(w)
     # Slurm that does not answer takes no longer than the limit: its own 10 s, twice.
     w.set("bad", SLURM_CONF="/nonexistent/slurm.conf")
     started = time.monotonic()
