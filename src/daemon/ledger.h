@@ -15,12 +15,13 @@
 enum {
 	PP_LEDGER_CHECKS = 5, /* gates */
 	PP_LEDGER_SUBJECTS = PP_LOOKS_MOST,
-	PP_LEDGER_EVENTS = 1000,  /* different ones open at a time; more share one signal */
-	PP_LEDGER_ENDED = 200,	  /* signals that ended, kept in memory */
-	PP_LEDGER_NAMED = 16384,  /* events that are not taken for new ones */
-	PP_LEDGER_TOLD = 10000,	  /* tellings that wait */
-	PP_LEDGER_PLACES = 20000, /* positions that watchers remember */
-	PP_LEDGER_TEXT = 2000,	  /* bytes of one text */
+	PP_LEDGER_EVENTS = 1000,   /* different ones open at a time; more share one signal */
+	PP_LEDGER_ENDED = 200,	   /* signals that ended, kept in memory */
+	PP_LEDGER_NAMED = 16384,   /* events that are not taken for new ones */
+	PP_LEDGER_TOLD = 10000,	   /* tellings that wait */
+	PP_LEDGER_PLACES = 20000,  /* positions that watchers remember */
+	PP_LEDGER_TEXT = 2000,	   /* bytes of one text */
+	PP_LEDGER_MARK = 64 << 10, /* of what a watcher remembers: half of it would be another */
 };
 
 /* What waits for the database, by how long it may: see daemon/keep.h. */
@@ -142,6 +143,8 @@ struct pp_ledger *pp_ledger_free(struct pp_ledger *k); /* returns NULL */
 
 /* Copies, cut at PP_LEDGER_TEXT bytes of whole characters; control bytes become '?'. -ENOMEM. */
 int pp_text_set(char **at, const char *text);
+/* The same, but never cut: -E2BIG beyond PP_LEDGER_MARK. */
+int pp_text_set_whole(char **at, const char *text);
 
 struct pp_subject *pp_subject_find(const struct pp_ledger *k, enum pp_signal_kind kind,
 				   const char *object);

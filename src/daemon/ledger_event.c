@@ -199,7 +199,7 @@ int pp_mark_set(struct pp_ledger *k, const char *watcher, const char *key, const
 	if (!p)
 		r = place_new(k, watcher, key, &p);
 	if (!r)
-		r = pp_text_set(&p->value, value);
+		r = pp_text_set_whole(&p->value, value);
 	if (r)
 		return r;
 	p->dirty = true;

@@ -45,7 +45,7 @@ void pp_ledger_clean(char *text)
 	}
 }
 
-int pp_text_set(char **at, const char *text)
+static int text_set(char **at, const char *text, size_t most)
 {
 	size_t len = text ? strlen(text) : 0;
 	char *copy;
@@ -57,8 +57,8 @@ int pp_text_set(char **at, const char *text)
 		*at = NULL;
 		return 0;
 	}
-	if (len > PP_LEDGER_TEXT) {
-		len = PP_LEDGER_TEXT;
+	if (len > most) {
+		len = most;
 		while (len && ((unsigned char)text[len] & 0xc0) == 0x80)
 			len--;
 	}
@@ -69,4 +69,14 @@ int pp_text_set(char **at, const char *text)
 	free(*at);
 	*at = copy;
 	return 0;
+}
+
+int pp_text_set(char **at, const char *text)
+{
+	return text_set(at, text, PP_LEDGER_TEXT);
+}
+
+int pp_text_set_whole(char **at, const char *text)
+{
+	return text && strlen(text) > PP_LEDGER_MARK ? -E2BIG : text_set(at, text, PP_LEDGER_MARK);
 }

@@ -363,6 +363,7 @@ def keep():
         two_monitors(w)
         damaged(w)
         newer(w)
+        many_logs(w)
         full(w)
 
 
@@ -442,6 +443,30 @@ rm small/filler
 wait
 cp small/m.db* small/events .
 """
+
+
+LINE = ("node7:811:{0} [0] transport/net_ib.cc:1298 NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4791> "
+        "with status=12 opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:192.0.2.6 remoteGids::ffff:192.0.2.7 hca mlx5_0\n")
+
+
+def many_logs(w):
+    """More logs than a line of text holds positions of: what they held before is no news after a restart either."""
+    logs = w.top / "logs"
+    logs.mkdir()
+    words = ["--replay", w.top / "node", "--state", w.top / "many.db", "--log", logs / "*", "--once"]
+    for i in range(200):
+        (logs / f"job.{i}").write_text(LINE.format(i) * 3)
+    for what in ("first", "second"):
+        done = monitor(*words, "--json")
+        events = [s for s in json.loads(done.stdout)["signals"] if s["kind"] == "nccl-errors"]
+        need(not events, f"many logs, {what}: {events[:2]}")
+    for i in range(0, 200, 2):
+        with open(logs / f"job.{i}", "a") as f:
+            f.write(LINE.format(i))
+    monitor(*words)
+    db = sqlite3.connect(w.top / "many.db")
+    names = db.execute("SELECT count(*), count(DISTINCT name) FROM monitor_event WHERE kind = 'nccl-errors'").fetchone()
+    need(names == (100, 100), f"many logs: {names} events of 100 lines")
 
 
 def full(w):
