@@ -26,17 +26,22 @@ static int lock_name(const char *where, char path[4200])
  * The database itself cannot be locked so: it may be put aside. A record lock, since no child
  * inherits it: a helper that is stuck in a driver must not keep the next monitor out.
  */
-static int take_lock(const char *where, int *ret, struct pp_error *err)
+static int take_lock(const char *where, int *ret, bool *ret_known, struct pp_error *err)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char path[4200];
 	int fd;
 
 	*ret = -1;
+	*ret_known = false;
+	if (strstr(where, "://"))
+		return pp_error_set(err, -EINVAL,
+				    "the state is a file of this node alone, no server's database");
 	if (!is_file(where))
 		return 0;
 	if (lock_name(where, path))
 		return pp_error_set(err, -ENAMETOOLONG, "%.200s: the name is too long", where);
+	*ret_known = !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return pp_error_set(
@@ -54,6 +59,14 @@ static int take_lock(const char *where, int *ret, struct pp_error *err)
 	}
 	*ret = fd;
 	return 0;
+}
+
+static void unlock_unused(const char *where)
+{
+	char path[4200];
+
+	if (!lock_name(where, path))
+		(void)unlink(path);
 }
 
 bool pp_monitor_at_work(const char *where)
@@ -94,7 +107,7 @@ static int put_aside(struct pp_keeper *keeper, struct pp_error *err)
 
 	keeper->sql = pp_sql_close(keeper->sql);
 	if (!is_file(keeper->where))
-		return -EBADMSG;
+		return pp_error_set(err, -EBADMSG, "%.300s: damaged", keeper->where);
 	(void)pp_clock_stamp(pp_clock_wall(), stamp, sizeof(stamp));
 	for (size_t i = PP_ARRAY_LEN(parts); !r && i-- > 0;) {
 		if (snprintf(from, sizeof(from), "%s%s", keeper->where, parts[i]) >=
@@ -125,12 +138,19 @@ int pp_keeper_open(const char *where, const char *node, struct pp_keeper *ret,
 		   struct pp_ledger **ret_ledger, size_t *ret_odd, struct pp_error *err)
 {
 	struct pp_keeper keeper = {.where = where};
-	int r = take_lock(where, &keeper.lock, err);
+	bool known;
+	int r = take_lock(where, &keeper.lock, &known, err);
 
 	if (r)
 		return r;
 	r = open_and_load(&keeper, node, ret_ledger, ret_odd, err);
-	if (r == -EBADMSG) {
+	if (r == -EBADMSG && !known) {
+		/* No monitor was here before: it is somebody's file. */
+		unlock_unused(where);
+		r = pp_error_set(err, r,
+				 "%.300s: is no database of the monitor; it is left as it is",
+				 where);
+	} else if (r == -EBADMSG) {
 		*err = (struct pp_error){0};
 		r = put_aside(&keeper, err);
 		if (!r)

@@ -17,7 +17,22 @@ static int fail(const struct pp_teller *t, int error, struct pp_error *err)
 	return pp_error_set(err, -error, "%s: %s", t->path, strerrordesc_np(error));
 }
 
-/* The last line without its end, which a kill left: it is told again, whole. */
+/* How each of our lines begins. */
+static const char OURS[] = "{\"schema\":\"peerpath.signal/";
+
+/* What begins at @at is the beginning of one of our lines. */
+static bool is_ours(int fd, off_t at)
+{
+	char buf[sizeof(OURS) - 1];
+	ssize_t n = pread(fd, buf, sizeof(buf), at);
+
+	return n > 0 && !memcmp(buf, OURS, (size_t)n);
+}
+
+/*
+ * The last line without its end. Of ours a kill left it: it is told again, whole. Anything else is
+ * its owner's, and is ended before ours begins.
+ */
 static int cut_partial(const struct pp_teller *t)
 {
 	off_t end = lseek(t->fd, 0, SEEK_END), keep = end;
@@ -35,10 +50,14 @@ static int cut_partial(const struct pp_teller *t)
 			keep += nl - buf + 1;
 			break;
 		}
-		if (end - keep > (1 << 20)) /* no file of ours: its end is its owner's */
-			return 0;
+		if (end - keep > (1 << 20))
+			break;
 	}
-	return keep < end && ftruncate(t->fd, keep) ? errno : 0;
+	if (keep == end)
+		return 0;
+	if (is_ours(t->fd, keep))
+		return ftruncate(t->fd, keep) ? errno : 0;
+	return write(t->fd, "\n", 1) == 1 ? 0 : errno;
 }
 
 static bool is_file(int fd)

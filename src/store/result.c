@@ -16,6 +16,8 @@
 
 static const size_t ARENA_BYTES = (size_t)64 << 20;
 static const size_t PICTURE_BYTES = (size_t)4 << 20;
+/* Of clocks that are not quite alike. */
+static const pp_ns AHEAD = 3600 * PP_SECOND;
 
 static const struct {
 	const char *name;
@@ -89,6 +91,10 @@ static void check(struct pp_reading *in)
 
 	if (in->r->when && pp_clock_parse(in->r->when, &when))
 		pp_reading_refuse(in, -EBADMSG, in->r->when, "is no time");
+	else if (in->r->when && when > pp_clock_wall() + AHEAD)
+		/* It would be this node's last result until then, whatever comes after it. */
+		pp_reading_refuse(in, -EBADMSG, in->r->when,
+				  "lies more than an hour ahead of the clock here");
 	if (!in->failed && !in->r->n_nodes)
 		pp_reading_refuse(in, -ENODATA, "the result", "names no node");
 	for (size_t i = 0; i < in->r->n_nodes && !in->failed; i++)

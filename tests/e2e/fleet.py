@@ -108,13 +108,17 @@ def part_add(tmp):
     (mixed / "other.json").write_text('{"schema": "peerpath.topo/1"}')
     (mixed / "newer.json").write_text('{"schema": "peerpath.prove/9"}')
     (mixed / "deep.json").write_text("[" * 100000)
+    ahead = make_fleet.prove(plan, 3, 0)
+    ahead.update(started="2199-01-01T00:00:00Z", judged="2199-01-01T00:00:00Z")
+    (mixed / "ahead.json").write_text(json.dumps(ahead))
     lines = list(make_fleet.results(make_fleet.Plan(20, 4), 15))
     (mixed / "half.jsonl").write_text("\n".join(lines[:2] + ['{"schema": "peerpath.prove/1"}'] + lines[2:]))
     (mixed / "good.jsonl").write_text("\n".join(make_fleet.results(make_fleet.Plan(20, 4), 18)))
     (mixed / "readme.txt").write_text("not a result")
     r = answer("fleet", "add", mixed, tmp / "none", database=db, code=65)
     left = {os.path.basename(x["file"]): x["why"] for x in r["left_out"]}
-    assert set(left) == {"tampered", "cut.tar.zst", "empty.json", "other.json", "newer.json", "deep.json", "half.jsonl", "none"}, left
+    assert set(left) == {"tampered", "cut.tar.zst", "empty.json", "other.json", "newer.json", "deep.json", "ahead.json", "half.jsonl", "none"}, left
+    assert "ahead of the clock" in left["ahead.json"], left
     assert "facts.json" in left["tampered"] and "line 3" in left["half.jsonl"] and "newer" in left["newer.json"], left
     assert (r["files"], r["results"]) == (1, 4), r
     hosts = {n["host"] for n in answer("fleet", "list", database=db)["nodes"]}

@@ -364,6 +364,7 @@ def keep():
         damaged(w)
         newer(w)
         many_logs(w)
+        others(w)
         full(w)
 
 
@@ -447,6 +448,25 @@ cp small/m.db* small/events .
 
 LINE = ("node7:811:{0} [0] transport/net_ib.cc:1298 NCCL WARN NET/IB : Got completion from peer 192.0.2.7<4791> "
         "with status=12 opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:192.0.2.6 remoteGids::ffff:192.0.2.7 hca mlx5_0\n")
+
+
+def others(w):
+    """Files that are not the monitor's stay as they are."""
+    theirs = w.top / "theirs"
+    for content in (b"\x28\xb5\x2f\xfd not a database", b"notes"):
+        theirs.write_bytes(content)
+        done = monitor("--replay", w.top / "node", "--state", theirs, "--once")
+        need(done.returncode == 65 and "left as it is" in done.stderr and done.stderr.count("\n") == 1, f"others: {done}")
+        need(theirs.read_bytes() == content and not list(w.top.glob("theirs?*")), "others: the file, or one beside it")
+    done = monitor("--replay", w.top / "node", "--state", "postgresql:///x", "--once")
+    need(done.returncode != 0 and "a file of this node" in done.stderr, f"a server: {done}")
+    # Unfinished lines at the end of a file of events: of ours they go, anybody else's stay.
+    for content, kept in ((b'whole\n{"schema":"peerp', b"whole\n"), (b"whole\nhalf", b"whole\nhalf\n"), (b"x" * (3 << 20), b"x" * (3 << 20) + b"\n"),
+                          (b'{"schema":"peerpath.signal/1","id":"1"', b"")):
+        events = w.top / "more"
+        events.write_bytes(content)
+        monitor("--replay", w.top / "node", "--events", events, "--once")
+        need(events.read_bytes() == kept, f"events of others: {events.read_bytes()[-60:]}")
 
 
 def many_logs(w):

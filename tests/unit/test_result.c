@@ -53,6 +53,8 @@ static void test_refused(void **state)
 		 "," GATES "}",
 		 -EBADMSG},
 		{PROVE("peerpath.prove/1", NODE "," GATES ",\"started\":\"yesterday\""), -EBADMSG},
+		{PROVE("peerpath.prove/1", NODE "," GATES ",\"started\":\"2199-01-01T00:00:00Z\""),
+		 -EBADMSG},
 		{PROVE("peerpath.prove/1",
 		       NODE ",\"gates\":[{\"name\":\"six\",\"asked\":true,\"verdict\":\"pass\"}]"),
 		 -EBADMSG},
