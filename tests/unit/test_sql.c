@@ -499,7 +499,7 @@ static int fill_a_disk(void)
 	int r = 0, kept = 0;
 
 	if (unshare(CLONE_NEWNS | (geteuid() ? CLONE_NEWUSER : 0)) ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", directory, "tmpfs", 0, "size=256k"))
 		return 77;
 	memset(big, 'x', sizeof(big));
