@@ -4,8 +4,8 @@
  *
  * A round writes only if something happened in it: what is urgent at once (an event with the
  * position behind it and what names it, a state, a signal), positions alone within ten
- * minutes, numbers along with either. Without that nothing is written. So a kill at any time loses no event
- * and doubles none: either both the event and the position are there, or neither is.
+ * minutes, numbers along with either. Without that nothing is written. So a kill at any time loses
+ * no event and doubles none: either both the event and the position are there, or neither is.
  *
  * Rows are read as hostile input: what does not hold is left out and counted.
  */
