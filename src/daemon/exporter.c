@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "node/helper.h"
 #include "store/web.h"
 #include "base/banned.h"
 
@@ -27,7 +28,7 @@ struct pp_exporter {
 	struct MHD_Daemon *daemon;
 	pp_exporter_page *page;
 	void *ctx;
-	int fd;
+	int fd, listening;
 	unsigned int port;
 };
 
@@ -206,14 +207,20 @@ int pp_exporter_open(const char *listen, pp_exporter_page *page, void *ctx,
 		return pp_error_set(err, -ENOMEM, "libmicrohttpd could not be started");
 	}
 	e->fd = info->epoll_fd;
+	e->listening = fd;
+	pp_helper_shed(e->fd);
+	pp_helper_shed(e->listening);
 	*ret = e;
 	return 0;
 }
 
 struct pp_exporter *pp_exporter_close(struct pp_exporter *e)
 {
-	if (e)
-		pp_web.stop_daemon(e->daemon);
+	if (!e)
+		return NULL;
+	pp_helper_shed_no_more(e->fd);
+	pp_helper_shed_no_more(e->listening);
+	pp_web.stop_daemon(e->daemon);
 	free(e);
 	return NULL;
 }

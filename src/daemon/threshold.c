@@ -131,9 +131,14 @@ static int check(const struct pp_thresholds *t, const struct pp_policy *policy,
 
 	for (unsigned int i = 0; i < PP_SIGNAL_KINDS; i++) {
 		why = lacks_bound(&t->kind[i], (enum pp_signal_kind)i);
-		/* "slo = alarm" for all, the bounds for each: the objects are looked at below. */
+		/*
+		 * "slo = alarm" for all, the bounds for each: the objects are looked at below, and
+		 * a gauge without a bound is beyond none. A counter without one is open when it
+		 * moves.
+		 */
 		for (size_t o = 0; why && o < t->n; o++)
-			if (t->object[o].kind == (enum pp_signal_kind)i)
+			if (t->object[o].kind == (enum pp_signal_kind)i &&
+			    pp_signal_shape((enum pp_signal_kind)i) == PP_SHAPE_GAUGE)
 				why = NULL;
 		if (why)
 			return pp_error_set(err, -EINVAL, "%s: '%s = alarm': %s",

@@ -30,6 +30,22 @@ void pp_ask_doing(const char *call)
 	(void)!write(doing_fd, line, sizeof(line));
 }
 
+static int shed[PP_HELPERS_SHED];
+static unsigned int n_shed;
+
+void pp_helper_shed(int fd)
+{
+	if (n_shed < PP_HELPERS_SHED)
+		shed[n_shed++] = fd;
+}
+
+void pp_helper_shed_no_more(int fd)
+{
+	for (unsigned int i = 0; i < n_shed; i++)
+		if (shed[i] == fd)
+			shed[i--] = shed[--n_shed];
+}
+
 /*
  * Runs in the helper and does not return. The object is followed by a line break and one digit, 0
  * answered or 1 failed; then the pipe is closed by hand, since leaving a process that a driver
@@ -44,6 +60,8 @@ static PP_NORETURN void helper(const struct pp_question *q, pid_t parent, int ou
 	size_t done = 0;
 	ssize_t n;
 
+	for (unsigned int i = 0; i < n_shed; i++)
+		(void)close(shed[i]);
 	/* Libraries print; the parent's output is a document. */
 	if (null >= 0) {
 		(void)dup2(null, STDIN_FILENO);

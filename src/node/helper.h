@@ -52,6 +52,15 @@ struct pp_helpers {
 	unsigned int n_stuck;
 };
 
+/*
+ * A descriptor that helpers close first of all: one that is stuck in a driver would keep a
+ * listening socket in use after its program has ended. At most PP_HELPERS_SHED, then nothing
+ * happens.
+ */
+enum { PP_HELPERS_SHED = 4 };
+void pp_helper_shed(int fd);
+void pp_helper_shed_no_more(int fd);
+
 /* Forks. Negative errno when there can be no helper. */
 int pp_helper_start(const struct pp_question *q, struct pp_helper *ret);
 

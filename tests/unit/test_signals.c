@@ -468,6 +468,8 @@ static void test_policy(void **unused)
 	refused("[monitor]\nhost-cpu = alarm\n", "an alarm needs .above or .below");
 	refused("[monitor]\nbar1-free = alarm\n", "an alarm needs .above or .below");
 	refused("[monitor]\nretransmits = alarm\n", "an alarm needs .above, growth per second");
+	refused("[monitor]\nretransmits = alarm\nretransmits/0000:17:00.0 port 1.above = 100\n",
+		"'retransmits = alarm': an alarm needs .above, growth per second");
 	refused("[monitor]\nretransmits.below = 4\n", "only a gauge can be below");
 	refused("[monitor]\nretransmits.above = 4%\n", "only a gauge has a normal");
 	refused("[monitor]\nhost-cpu.above = much\n", "a number as 0.9");

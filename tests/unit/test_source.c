@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "node/ask.h"
+#include "node/helper.h"
 #include "node/source.h"
 
 static char dir[] = "/tmp/peerpath-source-XXXXXX";
@@ -366,6 +367,47 @@ static void ask(int (*run)(struct pp_json *, const void *, struct pp_error *),
 	pp_source_free(live);
 }
 
+static int holds(struct pp_json *j, const void *arg, struct pp_error *err)
+{
+	(void)err;
+	pp_json_bool(j, "holds", fcntl(*(const int *)arg, F_GETFD) >= 0);
+	return 0;
+}
+
+static bool helper_holds(int fd)
+{
+	const struct pp_question q = {
+		.name = "t", .run = holds, .arg = &fd, .deadline = 5 * PP_SECOND};
+	struct pp_source *live;
+	struct pp_answer a;
+	struct pp_error err;
+	bool held;
+
+	assert_int_equal(pp_source_live(&live, &err), 0);
+	assert_int_equal(pp_ask(live, &q, &a), 0);
+	assert_true(a.answered);
+	held = json_is_true(json_object_get(a.data, "holds"));
+	pp_answer_done(&a);
+	pp_source_free(live);
+	return held;
+}
+
+/* A socket that listens must not live on in a helper that is stuck. */
+static void test_ask_sheds(void **state)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(helper_holds(fd));
+	pp_helper_shed(fd);
+	assert_false(helper_holds(fd));
+	assert_true(fcntl(fd, F_GETFD) >= 0);
+	pp_helper_shed_no_more(fd);
+	assert_true(helper_holds(fd));
+	(void)close(fd);
+}
+
 static void test_ask(void **state)
 {
 	struct pp_answer a;
@@ -423,7 +465,8 @@ int main(void)
 		cmocka_unit_test(test_disk_and_record), cmocka_unit_test(test_scan),
 		cmocka_unit_test(test_scan_section),	cmocka_unit_test(test_record_links),
 		cmocka_unit_test(test_no_tree),		cmocka_unit_test(test_ask),
-		cmocka_unit_test(test_ask_slow),	cmocka_unit_test(test_ask_reaps),
+		cmocka_unit_test(test_ask_sheds),	cmocka_unit_test(test_ask_slow),
+		cmocka_unit_test(test_ask_reaps),
 	};
 
 	return cmocka_run_group_tests_name("source", tests, setup, teardown);
