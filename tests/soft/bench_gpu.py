@@ -56,7 +56,8 @@ def right(words, rungs, parts, **variables):
         expect(len(regs) == parts and not any(a["error"] for a in regs), words, regs)
     # two processes of one host; this CUDA's memory is the host's, so that none of it is a GPU's
     for name in rungs:
-        expect(ways[name]["link"] == ["same-host", "same-host"], words, name, ways[name]["link"])
+        # An end that is asked when it has no processor may not answer in time: not known, and no other word.
+        expect(set(ways[name]["link"]) in ({"same-host"}, {"same-host", None}), words, name, ways[name]["link"])
     return dmabuf
 
 
