@@ -35,6 +35,9 @@ static int make_looks(const struct pp_ledger *k, struct pp_arena *arena, struct 
 	while ((e = pp_subject_next(k, e))) {
 		if (e->dead || (!e->known && !e->unknown) || e->kind == PP_SIGNAL_WATCHER)
 			continue;
+		/* The last figure of what is gone is no figure of now. */
+		if (e->away && pp_signal_shape(e->kind) != PP_SHAPE_STATE)
+			continue;
 		looks[n++] = (struct pp_look){
 			.kind = e->kind,
 			.object = copy(arena, e->object),

@@ -18,6 +18,7 @@ void pp_reading_refuse(struct pp_reading *in, int code, const char *what, const 
 static const char *keep(struct pp_reading *in, const char *text, size_t len)
 {
 	char own[PP_RESULT_TEXT + 1];
+	const char *kept;
 
 	len = len > PP_RESULT_TEXT ? PP_RESULT_TEXT : len;
 	/* Not in the middle of a character. */
@@ -26,7 +27,11 @@ static const char *keep(struct pp_reading *in, const char *text, size_t len)
 	memcpy(own, text, len);
 	own[len] = '\0';
 	pp_sanitize(own, false);
-	return pp_arena_str(&in->r->arena, own);
+	kept = pp_arena_str(&in->r->arena, own);
+	/* At once: what is "" for want of room must not be read as what it should have been. */
+	if (in->r->arena.failed)
+		pp_reading_refuse(in, -EFBIG, "the result", "is too large");
+	return kept;
 }
 
 const char *pp_reading_text(struct pp_reading *in, const json_t *from, const char *key)

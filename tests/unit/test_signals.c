@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "daemon/judge.h"
+#include "daemon/state_make.h"
 #include "judge/policy.h"
 
 static const int64_t SECOND = 1000000000;
@@ -299,6 +300,35 @@ static void test_counter_wraps(void **unused)
 }
 
 /* Gone and back with a larger sum: nobody knows what it did meanwhile, or whether it began anew. */
+static size_t shown(const struct world *w)
+{
+	struct pp_arena arena = PP_ARENA(1 << 20);
+	struct pp_state s;
+	size_t n;
+
+	assert_int_equal(pp_state_make(w->k, w->now + 1700000000 * SECOND, &arena, &s), 0);
+	n = s.n_looks;
+	pp_arena_done(&arena);
+	return n;
+}
+
+/* The last figure of what is gone is no figure of now, for as long as it is gone. */
+static void test_gone_is_not_shown(void **unused)
+{
+	struct world w;
+
+	(void)unused;
+	begin(&w, "");
+	number_of(&w, 1, PP_SIGNAL_BAR1_FREE, 1e9);
+	number_of(&w, 1, PP_SIGNAL_BAR1_FREE, 1e9);
+	assert_int_equal(shown(&w), 1);
+	look(&w, 1, NULL, 0);
+	assert_int_equal(shown(&w), 0);
+	number_of(&w, 1, PP_SIGNAL_BAR1_FREE, 1e9);
+	assert_int_equal(shown(&w), 1);
+	end(&w);
+}
+
 static void test_counter_gone(void **unused)
 {
 	struct world w;
@@ -495,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_counter_threshold),
 		cmocka_unit_test(test_counter_wraps),
 		cmocka_unit_test(test_counter_gone),
+		cmocka_unit_test(test_gone_is_not_shown),
 		cmocka_unit_test(test_gauge),
 		cmocka_unit_test(test_normal),
 		cmocka_unit_test(test_events),
