@@ -10,8 +10,10 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "store/sql_engine.h"
 #include "base/banned.h"
 
@@ -267,6 +269,22 @@ static int make_file(const struct pp_sql *sql, struct pp_error *err)
 	return 0;
 }
 
+/*
+ * The change to a write-ahead log needs the file alone, and where two want it at once SQLite tells
+ * one of them at once that it is busy, whatever the timeout: waiting might never end, it thinks.
+ */
+static int patiently(sqlite3 *db, const char *text)
+{
+	pp_ns until = pp_clock_monotonic() + PP_SQL_WAIT_MS * 1000000ll;
+	const struct timespec pause = {.tv_nsec = 5000000};
+	int r;
+
+	while (((r = sqlite3_exec(db, text, NULL, NULL, NULL)) & 0xff) == SQLITE_BUSY &&
+	       pp_clock_monotonic() < until)
+		(void)nanosleep(&pause, NULL);
+	return r;
+}
+
 static int settings(struct pp_sql *sql, struct pp_error *err)
 {
 	static const int off[] = {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
@@ -284,12 +302,10 @@ static int settings(struct pp_sql *sql, struct pp_error *err)
 	if (r != SQLITE_OK)
 		return fail(sql, f->db, r, err);
 	/* The first to touch the file: what is no database is found out here. */
-	r = sqlite3_exec(f->db,
-			 reading ? "PRAGMA query_only = 1; PRAGMA cell_size_check = 1; "
-				   "SELECT count(*) FROM sqlite_master"
-				 : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
-				   "PRAGMA cell_size_check = 1; PRAGMA foreign_keys = 1",
-			 NULL, NULL, NULL);
+	r = patiently(f->db, reading ? "PRAGMA query_only = 1; PRAGMA cell_size_check = 1; "
+				       "SELECT count(*) FROM sqlite_master"
+				     : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+				       "PRAGMA cell_size_check = 1; PRAGMA foreign_keys = 1");
 	return r == SQLITE_OK ? 0 : fail(sql, f->db, r, err);
 }
 

@@ -270,6 +270,15 @@ def part_server(tmp):
             os.kill(server.postmaster(), signal.SIGCONT)
 
 
+def part_first(tmp):
+    """Four that find no database each make it, or find it made."""
+    _, out = make(tmp, 1, 2)
+    for i in range(25):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            all_of = list(pool.map(lambda _: answer("fleet", "add", out, database=tmp / f"{i}.db"), range(4)))
+        assert sum(r["results"] for r in all_of) == 2, all_of
+
+
 def part_together(tmp):
     plan, out = make(tmp, 40, 4)
     one = tmp / "one.db"
