@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/nccl_run_party.h"
 #include "nccl/run_logs.h"
@@ -57,17 +58,14 @@ static int start(struct serving *s, const json_t *message)
 {
 	bool wide = json_is_true(json_object_get(message, "wide"));
 	struct pp_buf PP_AUTO_BUF text = PP_BUF(64);
-	char path[PATH_MAX], made[PATH_MAX];
-	int fd, bad;
+	char path[PATH_MAX];
+	int r;
 
 	(void)snprintf(path, sizeof(path), "%s/" PP_NCCL_GO, s->a->dir);
-	(void)snprintf(made, sizeof(made), "%s/." PP_NCCL_GO, s->a->dir);
-	fd = open(made, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	bad = fd < 0 || write(fd, wide ? "wide" : "own ", 4) != 4 || rename(made, path);
-	if (fd >= 0)
-		(void)close(fd);
-	if (bad)
-		return refuse(s, strerror(errno));
+	r = pp_file_replace(path, wide ? "wide" : "own ", 4, 0600,
+			    PP_REPLACE_ALONE | PP_REPLACE_CACHED);
+	if (r)
+		return refuse(s, strerror(-r));
 	pp_buf_str(&text, "{\"ok\":true}");
 	return send_json(s, &text);
 }

@@ -3,13 +3,9 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/parse.h"
 #include "base/banned.h"
 
@@ -87,39 +83,6 @@ static void labels(struct pp_buf *b, const struct pp_session *s, const struct pp
 	label(b, "topology-class", pp_fact_str_or(self, PP_F_TOPOLOGY_CLASS, NULL), DIGEST_SHOWN);
 }
 
-static int write_and_rename(const char *temporary, int fd, const char *file, const struct pp_buf *b)
-{
-	ssize_t n = write(fd, pp_buf_text(b), b->len);
-	int r = n < 0 ? -errno : (size_t)n < b->len ? -ENOSPC : 0;
-
-	/* Its reader need not be who writes it. */
-	if (!r && (fchmod(fd, 0644) || fsync(fd)))
-		r = -errno;
-	if (close(fd) && !r)
-		r = -errno;
-	if (!r && rename(temporary, file))
-		r = -errno;
-	if (r)
-		(void)unlink(temporary);
-	return r;
-}
-
-static int replace(const char *file, const struct pp_buf *b)
-{
-	const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
-	char *PP_AUTO_FREE temporary = NULL;
-	int fd;
-
-	if (!*base)
-		return -EISDIR;
-	if (asprintf(&temporary, "%.*s.%s.XXXXXX", (int)(base - file), file, base) < 0) {
-		temporary = NULL;
-		return -ENOMEM;
-	}
-	fd = mkostemp(temporary, O_CLOEXEC);
-	return fd < 0 ? -errno : write_and_rename(temporary, fd, file, b);
-}
-
 int pp_nfd_write(const struct pp_args *args, const struct pp_session *s, const struct pp_proof *p)
 {
 	struct pp_buf PP_AUTO_BUF b = PP_BUF(MAX_FILE);
@@ -137,7 +100,8 @@ int pp_nfd_write(const struct pp_args *args, const struct pp_session *s, const s
 	label(&b, "version", PEERPATH_VERSION, MAX_VALUE);
 	if (p)
 		labels(&b, s, p);
-	r = b.failed ? -ENOMEM : replace(file, &b);
+	/* Its reader need not be who writes it. */
+	r = b.failed ? -ENOMEM : pp_file_replace(file, pp_buf_text(&b), b.len, 0644, 0);
 	return r ? pp_complain(args, PP_EXIT_INTERNAL, "cannot write '%s': %s", file,
 			       pp_errno_text(r, text, sizeof(text)))
 		 : 0;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fd.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/banned.h"
+
+int pp_fd_write(int fd, const void *bytes, size_t len)
+{
+	const char *next = bytes;
+
+	while (len) {
+		ssize_t n = write(fd, next, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		next += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
