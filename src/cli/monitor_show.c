@@ -6,45 +6,45 @@
 
 #include "base/clock.h"
 #include "cli/monitor.h"
+#include "daemon/earlier.h"
 #include "base/banned.h"
 
-enum { ENDED_SHOWN = 20 };
+enum { ENDED_SHOWN = 20, EARLIER = 1024 };
 
 static const char *when(int64_t wall, char text[32])
 {
 	return wall ? pp_clock_format(wall, text, 32) : NULL;
 }
 
-static void signal_row(struct pp_out *o, const struct pp_signal *s)
+static void signal_json(struct pp_json *j, const struct pp_signal *s)
 {
-	char since[32], last[32], ended[32];
+	char time[32];
 
-	pp_out_cell(o, pp_level_name(s->level));
-	pp_out_cell(o, pp_signal_key(s->kind));
-	pp_out_cell(o, s->object);
-	pp_out_cell(o, when(s->since_ns, since));
-	pp_out_cell(o, when(s->last_ns, last));
-	pp_out_cell(o, when(s->ended_ns, ended));
-	pp_out_cell_i64(o, (int64_t)s->count);
-	pp_out_cell(o, s->text);
-	pp_out_cell(o, s->before);
-	pp_out_cell(o, s->after);
-	pp_out_cell(o, s->raw);
-	pp_out_cell(o, s->next);
+	pp_json_object(j, NULL);
+	pp_json_str(j, "level", pp_level_name(s->level));
+	pp_json_str(j, "kind", pp_signal_key(s->kind));
+	pp_json_str(j, "object", s->object);
+	pp_json_str(j, "since", when(s->since_ns, time));
+	pp_json_str(j, "last", when(s->last_ns, time));
+	pp_json_str(j, "ended", when(s->ended_ns, time));
+	pp_json_u64(j, "count", s->count);
+	pp_json_str(j, "text", s->text);
+	pp_json_str(j, "before", s->before);
+	pp_json_str(j, "after", s->after);
+	pp_json_str(j, "raw", s->raw);
+	pp_json_str(j, "next", s->next);
+	pp_earlier_write(j, s->level, s->earlier, s->n_earlier);
+	pp_json_end_object(j);
 }
 
 static void signals_json(struct pp_out *o, const struct pp_state *s)
 {
-	static const struct pp_out_column columns[] = {
-		{"level", NULL, false}, {"kind", NULL, false}, {"object", NULL, false},
-		{"since", NULL, false}, {"last", NULL, false}, {"ended", NULL, false},
-		{"count", NULL, false}, {"text", NULL, false}, {"before", NULL, false},
-		{"after", NULL, false}, {"raw", NULL, false},  {"next", NULL, false}};
+	struct pp_json *j = pp_out_json(o);
 
-	pp_out_table(o, "signals", columns, PP_ARRAY_LEN(columns));
+	pp_json_array(j, "signals");
 	for (size_t i = 0; i < s->n_signals; i++)
-		signal_row(o, &s->signals[i]);
-	pp_out_table_end(o);
+		signal_json(j, &s->signals[i]);
+	pp_json_end_array(j);
 }
 
 static void signals_text(struct pp_out *o, const struct pp_state *s, bool ended)
@@ -53,7 +53,7 @@ static void signals_text(struct pp_out *o, const struct pp_state *s, bool ended)
 						       {NULL, "SINCE", false},
 						       {NULL, "TIMES", false},
 						       {NULL, "WHAT, AND WHAT NEXT", true}};
-	char since[32];
+	char since[32], earlier[EARLIER];
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n_signals; i++)
@@ -74,7 +74,11 @@ static void signals_text(struct pp_out *o, const struct pp_state *s, bool ended)
 		pp_out_cell(o, pp_level_name(one->level));
 		pp_out_cell(o, when(one->since_ns, since));
 		pp_out_cell_i64(o, (int64_t)one->count);
-		pp_out_cellf(o, "%s. Next: %s", one->text ? one->text : one->object, one->next);
+		pp_out_cellf(
+			o, "%s.%s%s%s Next: %s", one->text ? one->text : one->object,
+			one->n_earlier ? " In the hour before: " : "",
+			pp_earlier_text(one->earlier, one->n_earlier, earlier, sizeof(earlier)),
+			one->n_earlier ? "." : "", one->next);
 	}
 	pp_out_table_end(o);
 }

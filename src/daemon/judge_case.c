@@ -9,10 +9,11 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "daemon/earlier.h"
 #include "daemon/judge_parts.h"
 #include "base/banned.h"
 
-enum { LINE_MOST = 32 << 10, CHANGES_TOLD = 3 };
+enum { LINE_MOST = 48 << 10, CHANGES_TOLD = 3 };
 
 static void time_of(struct pp_json *j, const char *key, int64_t wall)
 {
@@ -46,28 +47,45 @@ static void write_line(const struct pp_ledger *k, const struct pp_case *c, const
 	time_of(&j, "since", c->since_ns);
 	time_of(&j, "ended", c->ended_ns);
 	pp_json_u64(&j, "count", c->count);
+	pp_earlier_write(&j, c->level, c->earlier, c->n_earlier);
 	pp_json_end_object(&j);
 }
 
-int pp_case_tell(struct pp_ledger *k, const struct pp_case *c, const char *what,
+/* What people read. */
+static void write_text(const struct pp_case *c, const char *what, bool rings, struct pp_buf *text)
+{
+	char earlier[PP_SENTENCE];
+
+	pp_buf_printf(text, "%s: %s", what, c->text ? c->text : "");
+	if (!strcmp(what, "ends") && c->count > 1)
+		pp_buf_printf(text, " (came more than once)");
+	if (rings && c->n_earlier)
+		pp_buf_printf(text, "; in the hour before: %s",
+			      pp_earlier_text(c->earlier, c->n_earlier, earlier, sizeof(earlier)));
+}
+
+int pp_case_tell(struct pp_ledger *k, struct pp_case *c, const char *what,
 		 const struct pp_round *round)
 {
 	struct pp_telling t = {.of = c->id, .wall_ns = round->wall_ns, .level = c->level};
 	struct pp_buf line = PP_BUF(LINE_MOST), text = PP_BUF(LINE_MOST);
+	/* Whoever is woken wants to know what changed before; that stays with the alarm. */
+	bool rings = c->level == PP_LEVEL_ALARM && strcmp(what, "changes") != 0 &&
+		     strcmp(what, "ends") != 0;
+	int r = rings ? pp_earlier_take(k, c, round->wall_ns) : 0;
 
+	if (r)
+		return r;
 	t.id = k->last_telling + 1;
 	write_line(k, c, what, t.id, round->wall_ns, &line);
-	if (!strcmp(what, "ends"))
-		pp_buf_printf(&text, "ends: %s%s", c->text ? c->text : "",
-			      c->count > 1 ? " (came more than once)" : "");
-	else
-		pp_buf_printf(&text, "%s: %s", what, c->text ? c->text : "");
+	write_text(c, what, rings, &text);
 	if (line.failed || text.failed || !line.data || !text.data) {
 		pp_buf_done(&line);
 		pp_buf_done(&text);
 		return -ENOMEM;
 	}
 	k->last_telling = t.id;
+	c->told_ns = round->wall_ns;
 	t.line = line.data;
 	t.text = text.data;
 	pp_ledger_urge(k, PP_NOW);

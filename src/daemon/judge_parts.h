@@ -37,7 +37,7 @@ int pp_cases_tick(struct pp_ledger *k, const struct pp_round *round);
 int pp_case_end(struct pp_ledger *k, struct pp_case *c, const struct pp_round *round);
 
 /* One line for those who listen: @what "begins", "returns", "changes", "rises", "ends". -ENOMEM. */
-int pp_case_tell(struct pp_ledger *k, const struct pp_case *c, const char *what,
+int pp_case_tell(struct pp_ledger *k, struct pp_case *c, const char *what,
 		 const struct pp_round *round);
 
 int pp_judge_state(struct pp_ledger *k, struct pp_subject *e, const struct pp_round *round);

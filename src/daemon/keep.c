@@ -27,6 +27,9 @@ static const struct pp_sql_step steps[] = {
 	 "CREATE TABLE monitor_check (name TEXT NOT NULL PRIMARY KEY, verdict TEXT NOT NULL,"
 	 " simulated INTEGER NOT NULL, run_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL)"
 	 " STRICT"},
+	{"CREATE TABLE monitor_earlier (signal INTEGER NOT NULL, place INTEGER NOT NULL,"
+	 " of INTEGER NOT NULL, kind TEXT NOT NULL, level TEXT NOT NULL, object TEXT NOT NULL,"
+	 " at_ns INTEGER NOT NULL, PRIMARY KEY (signal, place)) STRICT"},
 	{NULL},
 };
 

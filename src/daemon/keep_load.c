@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "daemon/earlier.h"
 #include "daemon/keep_parts.h"
+#include "daemon/ledger_parts.h"
 #include "base/banned.h"
 
 /* Numbers go on from the largest there is: from this on a row is nobody's of ours. */
@@ -209,7 +211,31 @@ static int on_signal(void *ctx, const struct pp_sql_value *c, size_t n)
 	new->ended_ns = past(l, int_of(&c[10]));
 	new->count = (uint64_t)int_of(&c[11]);
 	new->restless = int_of(&c[12]);
+	new->told_ns = new->ended_ns ? new->ended_ns : new->restless ? new->last_ns : new->since_ns;
 	return r ? r : attach(l, new);
+}
+
+static int on_earlier(void *ctx, const struct pp_sql_value *c, size_t n)
+{
+	struct load *l = ctx;
+	struct pp_earlier e = {0};
+	struct pp_case *of;
+	int r;
+
+	if (n != 6 || !is_number(&c[0]) || !is_number(&c[1]) || !text_of(&c[2]) ||
+	    pp_signal_find(text_of(&c[2]), &e.kind) || !text_of(&c[3]) ||
+	    pp_level_find(text_of(&c[3]), &e.level) || !text_of(&c[4]))
+		return odd(l);
+	/* That of a signal which ended long ago is not read either. */
+	of = pp_case_find(l->k, (uint64_t)int_of(&c[0]));
+	if (!of)
+		return 0;
+	e.of = (uint64_t)int_of(&c[1]);
+	e.at_ns = past(l, int_of(&c[5]));
+	(void)snprintf(e.object, sizeof(e.object), "%s", text_of(&c[4]));
+	pp_ledger_clean(e.object);
+	r = pp_earlier_add(of, &e);
+	return r == -E2BIG ? odd(l) : r;
 }
 
 static int on_telling(void *ctx, const struct pp_sql_value *c, size_t n)
@@ -310,6 +336,9 @@ static int load_all(struct load *l)
 		{"SELECT " PP_KEEP_SIGNAL
 		 " FROM monitor_signal WHERE ended_ns = 0 OR id > ? ORDER BY id",
 		 on_signal, &k->last_case, PP_LEDGER_ENDED},
+		{"SELECT signal, of, kind, level, object, at_ns FROM monitor_earlier"
+		 " ORDER BY signal, place",
+		 on_earlier, NULL, 0},
 		{"SELECT id, signal, wall_ns, level, line, text FROM monitor_telling"
 		 " WHERE id > ? ORDER BY id",
 		 on_telling, &k->told, 0},

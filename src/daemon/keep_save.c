@@ -137,6 +137,30 @@ static int save_case(const struct save *s, const struct pp_case *c)
 		   args, PP_ARRAY_LEN(args));
 }
 
+/* They change only as a whole, with the alarm that names them. */
+static int save_earlier(const struct save *s, const struct pp_case *c)
+{
+	const struct pp_sql_value of[] = {PP_SQL_INT((int64_t)c->id)};
+	int r = run(s, "DELETE FROM monitor_earlier WHERE signal = ?", of, 1);
+
+	for (size_t i = 0; !r && i < c->n_earlier; i++) {
+		const struct pp_earlier *e = &c->earlier[i];
+		const struct pp_sql_value args[] = {of[0],
+						    PP_SQL_INT((int64_t)i),
+						    PP_SQL_INT((int64_t)e->of),
+						    pp_sql_text(pp_signal_key(e->kind)),
+						    pp_sql_text(pp_level_name(e->level)),
+						    pp_sql_text(e->object),
+						    PP_SQL_INT(e->at_ns)};
+
+		r = run(s,
+			"INSERT INTO monitor_earlier (signal, place, of, kind, level, object,"
+			" at_ns) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			args, PP_ARRAY_LEN(args));
+	}
+	return r;
+}
+
 static int save_looks(const struct save *s)
 {
 	const struct pp_subject *e = NULL;
@@ -146,8 +170,11 @@ static int save_looks(const struct save *s)
 		if (e->dirty || e->dead)
 			r = save_subject(s, e);
 	for (size_t i = 0; !r && i < s->k->n_cases; i++)
-		if (s->k->cases[i]->dirty)
+		if (s->k->cases[i]->dirty) {
 			r = save_case(s, s->k->cases[i]);
+			if (!r && s->k->cases[i]->level == PP_LEVEL_ALARM)
+				r = save_earlier(s, s->k->cases[i]);
+		}
 	return r;
 }
 
@@ -233,6 +260,11 @@ static int prune(const struct save *s)
 		if (upto[i] > 0)
 			r = run(s, texts[i], args, 1);
 	}
+	if (!r && upto[0] > 0)
+		r = run(s,
+			"DELETE FROM monitor_earlier WHERE signal NOT IN"
+			" (SELECT id FROM monitor_signal)",
+			NULL, 0);
 	return r;
 }
 

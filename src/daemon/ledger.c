@@ -65,6 +65,7 @@ struct pp_case *pp_case_free(struct pp_case *c)
 	free(c->after);
 	free(c->text);
 	free(c->raw);
+	free(c->earlier);
 	free(c);
 	return NULL;
 }

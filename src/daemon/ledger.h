@@ -67,7 +67,10 @@ struct pp_case {
 	enum pp_signal_level level;
 	char *object, *before, *after, *text, *raw;
 	int64_t since_ns, last_ns, ended_ns; /* wall */
+	int64_t told_ns;		     /* wall, of its last line */
 	uint64_t count;
+	struct pp_earlier *earlier; /* owned; of an alarm: daemon/earlier.h */
+	size_t n_earlier;
 	/* Of this process, monotonic. */
 	int64_t last_now_ns;  /* of the last look or event; when it ended, once it has */
 	int64_t quiet_now_ns; /* it came and went before, and shows the old state since; 0: not */

@@ -14,6 +14,17 @@
 
 enum pp_signal_level { PP_LEVEL_INFO, PP_LEVEL_EARLY, PP_LEVEL_ALARM };
 
+/* Another signal that moved in the hour before an alarm: daemon/earlier.h. */
+struct pp_earlier {
+	uint64_t of; /* its number */
+	enum pp_signal_kind kind;
+	enum pp_signal_level level;
+	int64_t at_ns; /* wall */
+	char object[104];
+};
+
+enum { PP_EARLIER_MOST = 16 };
+
 struct pp_signal {
 	enum pp_signal_kind kind;
 	const char *object;
@@ -25,6 +36,8 @@ struct pp_signal {
 	const char *raw;
 	int64_t since_ns, last_ns, ended_ns; /* wall; ended_ns 0: open */
 	uint64_t count;
+	const struct pp_earlier *earlier; /* of an alarm, the newest first */
+	size_t n_earlier;
 };
 
 enum pp_signal_shape { PP_SHAPE_STATE, PP_SHAPE_COUNTER, PP_SHAPE_GAUGE, PP_SHAPE_EVENT };

@@ -68,7 +68,15 @@ static void one_signal(const struct pp_case *c, struct pp_arena *arena, struct p
 		.last_ns = c->last_ns,
 		.ended_ns = c->ended_ns,
 		.count = c->count,
+		.n_earlier = c->n_earlier,
 	};
+	if (c->n_earlier) {
+		struct pp_earlier *list = pp_arena_array(arena, c->n_earlier, sizeof(*list));
+
+		if (list)
+			memcpy(list, c->earlier, c->n_earlier * sizeof(*list));
+		ret->earlier = list;
+	}
 }
 
 /* Open ones in their order, then those that ended, the newest first. */

@@ -11,6 +11,7 @@
 #include "daemon/judge.h"
 #include "daemon/keep.h"
 #include "fail_alloc.h"
+#include "judge/policy.h"
 
 static const struct pp_look first[] = {
 	{.kind = PP_SIGNAL_LINK_STATE, .object = "a", .value = "up", .raw = "4: ACTIVE"},
@@ -41,6 +42,20 @@ static int judge(struct pp_ledger *k, const struct pp_thresholds *t, const struc
 	return pp_signals_judge(k, &round);
 }
 
+/* The kernel's line, which comes last, is an alarm that names the others. */
+static int thresholds(struct pp_thresholds **ret)
+{
+	static const char text[] = "[monitor]\nkernel-log = alarm\n";
+	struct pp_policy *policy = NULL;
+	struct pp_error err = {0};
+	int r = pp_policy_parse("p.conf", text, sizeof(text) - 1, &policy, &err);
+
+	if (!r)
+		r = pp_thresholds_new(policy, ret, &err);
+	pp_policy_free(policy);
+	return r;
+}
+
 /* A life of the monitor: read, two rounds, each written. */
 static int life(struct pp_sql *sql)
 {
@@ -48,7 +63,7 @@ static int life(struct pp_sql *sql)
 	struct pp_ledger *k = NULL;
 	struct pp_error err = {0};
 	size_t odd;
-	int r = pp_thresholds_new(NULL, &t, &err);
+	int r = thresholds(&t);
 
 	if (!r)
 		r = pp_keep_load(sql, "n", 1800000000 * PP_SECOND, PP_SECOND, &k, &odd, &err);

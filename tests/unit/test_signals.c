@@ -513,6 +513,124 @@ static void test_policy(void **unused)
 	refused("[monitor]\napplication-slo/a.b = alarm\n", "an alarm needs .above or .below");
 }
 
+/* The last telling's member "earlier", "kind object level at;" each; "null". */
+static void earlier_of(struct world *w, char *ret, size_t size)
+{
+	json_t *doc = json_loads(pp_telling_at(w->k, w->seen - 1)->line, 0, NULL), *row;
+	json_t *list = json_object_get(doc, "earlier");
+	size_t i, used = 0;
+
+	assert_non_null(doc);
+	assert_non_null(list);
+	snprintf(ret, size, "%s", json_is_null(list) ? "null" : "");
+	json_array_foreach(list, i, row)
+	{
+		const struct pp_case *of = pp_case_find(
+			w->k, (uint64_t)json_integer_value(json_object_get(row, "signal")));
+
+		assert_non_null(of);
+		assert_string_equal(of->object, json_string_value(json_object_get(row, "object")));
+		used += (size_t)snprintf(ret + used, size - used, "%s %s %s %.20s;",
+					 json_string_value(json_object_get(row, "kind")),
+					 json_string_value(json_object_get(row, "object")),
+					 json_string_value(json_object_get(row, "level")),
+					 json_string_value(json_object_get(row, "at")));
+		assert_true(used < size);
+	}
+	json_decref(doc);
+}
+
+/*
+ * An alarm names what moved in the hour before it, the newest first: neither the state that has
+ * been another for two hours, nor an info, nor itself. Times by date -u -d @1700017700 and so on.
+ */
+static void test_earlier(void **unused)
+{
+	enum { FLAVOUR, ACS, PEERMEM, RETRANSMITS, SLO, LOG, N };
+	struct pp_look l[N] = {
+		{.kind = PP_SIGNAL_FLAVOUR, .object = "node", .value = "open"},
+		{.kind = PP_SIGNAL_ACS, .object = "0000:17:00.0", .value = "0"},
+		{.kind = PP_SIGNAL_PEERMEM, .object = "node", .value = "loaded"},
+		{.kind = PP_SIGNAL_RETRANSMITS, .object = "o", .number = 5},
+		{.kind = PP_SIGNAL_SLO, .object = "o", .number = 1000},
+		{.kind = PP_SIGNAL_KERNEL_LOG, .object = "node", .value = "xid-79", .named = "b:1"},
+	};
+	struct world w;
+	char list[4096];
+
+	(void)unused;
+	begin(&w, "[monitor]\napplication-slo = alarm\napplication-slo.below = 900\n"
+		  "peermem = info\n");
+	look(&w, 9800, l, N - 1);
+	l[FLAVOUR].value = "proprietary";
+	look(&w, 0, l, N - 1);
+	told(&w, "begins early module-flavour");
+	earlier_of(&w, list, sizeof(list));
+	assert_string_equal(list, "null");
+	l[ACS].value = "RR+CR";
+	look(&w, 6000, l, N - 1);
+	told(&w, "begins early acs");
+	l[PEERMEM].value = "not loaded";
+	look(&w, 300, l, N - 1);
+	told(&w, "begins info peermem");
+	l[RETRANSMITS].number = 50;
+	look(&w, 300, l, N - 1);
+	told(&w, "begins early retransmits");
+	look(&w, 300, l, N);
+	told(&w, "begins early kernel-log");
+	l[SLO].number = 100;
+	look(&w, 200, l, N - 1);
+	told(&w, "begins alarm application-slo");
+	earlier_of(&w, list, sizeof(list));
+	assert_string_equal(list, "kernel-log node early 2023-11-15T03:08:20Z;"
+				  "retransmits o early 2023-11-15T03:03:20Z;"
+				  "acs 0000:17:00.0 early 2023-11-15T02:53:20Z;");
+	assert_non_null(strstr(pp_telling_at(w.k, w.seen - 1)->text,
+			       "in the hour before: kernel-log of node (early, "
+			       "2023-11-15T03:08:20Z), retransmits of o"));
+	/* What was named stays with the alarm when it ends, long after. */
+	l[SLO].number = 1000;
+	look(&w, 9000, l, N - 1);
+	told(&w, "ends early retransmits");
+	told(&w, "ends alarm application-slo");
+	earlier_of(&w, list, sizeof(list));
+	assert_non_null(strstr(list, "acs 0000:17:00.0"));
+	end(&w);
+}
+
+/* Nothing before it is an empty list; many are the last sixteen. */
+static void test_earlier_bound(void **unused)
+{
+	struct world w;
+	char list[8192], value[16];
+	size_t n = 0;
+
+	(void)unused;
+	begin(&w, "[monitor]\nlink-state = alarm\n");
+	state_of(&w, 0, PP_SIGNAL_LINK_STATE, "a", "up");
+	state_of(&w, 5, PP_SIGNAL_LINK_STATE, "a", "down");
+	told(&w, "begins alarm link-state");
+	earlier_of(&w, list, sizeof(list));
+	assert_string_equal(list, "");
+	for (unsigned int i = 0; i < 40; i++) {
+		snprintf(value, sizeof(value), "line %u", i);
+		event_of(&w, 1, value, value);
+		told(&w, "begins early kernel-log");
+		if (!i)
+			told(&w, "changes alarm link-state"); /* nobody tells of it: gone */
+	}
+	state_of(&w, 1, PP_SIGNAL_LINK_STATE, "b", "up");
+	state_of(&w, 1, PP_SIGNAL_LINK_STATE, "b", "down");
+	told(&w, "begins alarm link-state");
+	earlier_of(&w, list, sizeof(list));
+	assert_int_equal(strncmp(list, "kernel-log node early ", 22), 0);
+	for (const char *at = list; (at = strchr(at, ';')); at++)
+		n++;
+	assert_int_equal(n, PP_EARLIER_MOST);
+	assert_non_null(strstr(pp_telling_at(w.k, w.seen - 1)->text, " and 12 more"));
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,6 +650,8 @@ int main(void)
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_earlier),
+		cmocka_unit_test(test_earlier_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
