@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "daemon/watch.h"
+#include "daemon/wiring.h"
 #include "base/banned.h"
 
 enum { VALUE = 400 };
@@ -124,29 +125,12 @@ static int acs_of(const struct pp_pci_dev *d, struct pp_looks *into)
 			     pp_acs_bits(d->acs_ctl, bits, sizeof(bits)));
 }
 
-/* Marks the bridges above @i. */
-static void mark(const struct pp_node *n, int i, bool *above)
-{
-	unsigned int steps = 0;
-
-	for (i = i < 0 ? -1 : n->pci.dev[i].parent; i >= 0 && steps++ < n->pci.n;
-	     i = n->pci.dev[i].parent)
-		above[i] = true;
-}
-
 /* Bridges above gpus and hcas, each once: which of them are rails may change with a port. */
 static int acs(struct pp_node *n, struct pp_looks *into)
 {
-	static const enum pp_kind ends[] = {PP_GPU, PP_HCA};
-	bool *above = pp_arena_array(&n->arena, n->pci.n ? n->pci.n : 1, sizeof(*above));
+	const bool *above = pp_wiring_bridges(n, &n->arena);
 	int r = above ? 0 : -ENOMEM;
 
-	for (size_t k = 0; !r && k < PP_ARRAY_LEN(ends); k++) {
-		struct pp_object *o = NULL;
-
-		while ((o = pp_object_next(&n->facts, ends[k], o)))
-			mark(n, o->pci, above);
-	}
 	for (unsigned int i = 0; !r && i < n->pci.n; i++)
 		if (above[i])
 			r = acs_of(&n->pci.dev[i], into);

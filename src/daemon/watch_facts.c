@@ -5,10 +5,9 @@
  * so that the monitor and a proof never differ in what they see.
  *
  * A collection asks drivers and reads all of PCI's config space: on a live machine it is made once
- * an hour, and at once when one of the cheap files (glance.c) is another; a recording asks nobody,
- * and is collected each time. While a driver has not
- * answered, and its helper has not left, it is not asked again: it would be one more process that
- * cannot be ended.
+ * an hour, and at once when one of the cheap files (glance.c) or words (wiring.c) is another; a
+ * recording asks nobody, and is collected each time. While a driver has not answered, and its
+ * helper has not left, it is not asked again: it would be one more process that cannot be ended.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "daemon/facts.h"
 #include "daemon/glance.h"
 #include "daemon/watch.h"
+#include "daemon/wiring.h"
 #include "base/banned.h"
 
 enum { EVERY_LIVE = 60, RECORD_BYTES = 16 << 20, LOOKS_BYTES = 16 << 20 };
@@ -25,8 +25,9 @@ struct facts {
 	unsigned int since; /* looks since the last collection */
 	bool collected;
 	struct pp_watch_hung hung;
-	struct pp_arena arena; /* of last */
-	struct pp_looks last;  /* what the last collection told, which stands until the next */
+	struct pp_arena arena; /* of last and of wiring */
+	struct pp_wiring wiring;
+	struct pp_looks last; /* what the last collection told, which stands until the next */
 };
 
 /* Has a helper that was let go not left yet? */
@@ -44,7 +45,8 @@ static bool is_due(struct pp_watch_context *at, struct facts *f)
 	bool changed;
 
 	pp_glance_read(at->source, &now);
-	changed = !f->collected || !pp_glance_equal(&now, &f->mark);
+	changed = !f->collected || !pp_glance_equal(&now, &f->mark) ||
+		  (at->live && pp_wiring_changed(&f->wiring, at->source));
 	f->mark = now;
 	f->since++;
 	return changed || !at->live || f->since >= EVERY_LIVE;
@@ -78,6 +80,7 @@ static int renew(struct pp_watch_context *at, struct facts *f, struct pp_error *
 	pp_arena_done(&f->arena);
 	f->arena = PP_ARENA(LOOKS_BYTES);
 	f->last = (struct pp_looks){.arena = &f->arena};
+	f->wiring = (struct pp_wiring){0};
 	f->collected = true;
 	f->since = 0;
 	if (r)
@@ -85,6 +88,8 @@ static int renew(struct pp_watch_context *at, struct facts *f, struct pp_error *
 	r = pp_watch_facts_add(node, at->live, &f->last);
 	if (!r)
 		r = pp_watch_hung_add(&f->hung, &f->last);
+	if (!r && at->live)
+		r = pp_wiring_learn(node, &f->arena, &f->wiring);
 	pp_node_free(node);
 	return r;
 }

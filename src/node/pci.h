@@ -63,6 +63,7 @@ struct pp_pci_dev {
 	int config_len;		      /* bytes of config space that could be read, -1 none */
 	enum pp_acs_state acs_state;
 	uint16_t acs_cap, acs_ctl;
+	uint16_t acs_at;	/* offset of the capability, when its state is known */
 	int8_t ats;		/* enabled 1, off or no capability 0, unreadable -1 */
 	int8_t is_virtual;	/* SR-IOV VF 1, not one 0, unknown -1 */
 	int physfn;		/* index of the PF of a VF, -1 */

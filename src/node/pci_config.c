@@ -154,6 +154,7 @@ static void decode_extended(struct pp_pci_dev *d, const uint8_t *config, size_t 
 		d->acs_state = PP_ACS_ABSENT;
 	if (at > 0 && (size_t)at + 8 <= len) {
 		d->acs_state = PP_ACS_KNOWN;
+		d->acs_at = (uint16_t)at;
 		d->acs_cap = (uint16_t)u16(config + at + 4);
 		d->acs_ctl = (uint16_t)u16(config + at + 6);
 	}

@@ -277,6 +277,28 @@ int pp_source_read(struct pp_source *s, const char *path, void *buf, size_t size
 	return r;
 }
 
+int pp_source_piece(struct pp_source *s, const char *path, size_t at, void *buf, size_t size,
+		    size_t *ret_len)
+{
+	struct pp_stream in = {.fd = -1};
+	int r = pp_path_normal(path) ? s->ops->open(&s->store, path, &in) : -EINVAL;
+	ssize_t n = 0;
+
+	if (r)
+		return r;
+	if (in.fd >= 0) {
+		n = pread(in.fd, buf, size, (off_t)at);
+		r = n < 0 ? -errno : 0;
+	} else if (at < in.len) {
+		n = (ssize_t)(size < in.len - at ? size : in.len - at);
+		memcpy(buf, in.bytes + at, (size_t)n);
+	}
+	pp_cleanup_close(&in.fd);
+	if (!r)
+		*ret_len = (size_t)n;
+	return r;
+}
+
 int pp_source_scan(struct pp_source *s, const char *path, const struct pp_scan *scan)
 {
 	struct pp_buf PP_AUTO_BUF kept = PP_BUF(MAX_KEPT);

@@ -73,6 +73,13 @@ struct pp_record *pp_source_record(const struct pp_source *s);
 int pp_source_read(struct pp_source *s, const char *path, void *buf, size_t size, size_t *ret_len);
 
 /*
+ * @size bytes at @at of a file, less at its end. For who knows the whole already and looks whether
+ * a part of it is as it was: never recorded. Errors as pp_source_read(), and of pread(2).
+ */
+int pp_source_piece(struct pp_source *s, const char *path, size_t at, void *buf, size_t size,
+		    size_t *ret_len);
+
+/*
  * A short text file: trimmed, NUL-terminated. -EFBIG when it does not fit, -EBADMSG when it holds
  * NUL or control bytes. An empty file gives "" and 0.
  */
