@@ -77,7 +77,7 @@ static int add_set(struct adding *a, const struct pp_result_node *n, char digest
 	for (size_t i = 0; i < n->n_facts && !r && !there; i++) {
 		args[1] = pp_sql_text(n->fact[i].key);
 		args[2] = pp_sql_text(n->fact[i].value);
-		r = pp_sql_run(
+		r = pp_sql_send(
 			a->sql,
 			"INSERT INTO sets (digest, fact, value) VALUES (?, ?, ?) ON CONFLICT "
 			"(digest, fact) DO NOTHING",
@@ -115,12 +115,13 @@ static int add_row(struct adding *a, const struct pp_result_node *n, const char 
 		gate(r, n, PP_GATE_LIBRARY),
 		gate(r, n, PP_GATE_APPLICATION)};
 
-	return pp_sql_run(a->sql,
-			  "INSERT INTO results (document, node, at, simulated, topology, software, "
-			  "flavour, facts, verdict, identity, prerequisites, memory, library, "
-			  "application) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON "
-			  "CONFLICT (document, node) DO NOTHING",
-			  args, PP_ARRAY_LEN(args), a->err);
+	return pp_sql_send(
+		a->sql,
+		"INSERT INTO results (document, node, at, simulated, topology, software, "
+		"flavour, facts, verdict, identity, prerequisites, memory, library, "
+		"application) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON "
+		"CONFLICT (document, node) DO NOTHING",
+		args, PP_ARRAY_LEN(args), a->err);
 }
 
 static int add_picture(struct adding *a, const char *node)
@@ -134,25 +135,26 @@ static int add_picture(struct adding *a, const char *node)
 	(void)crypto_hash_sha256(hash, (const unsigned char *)svg, strlen(svg));
 	args[0] = pp_sql_text(pp_hex(hash, sizeof(hash), digest));
 	args[1] = pp_sql_text(svg);
-	r = pp_sql_run(a->sql,
-		       "INSERT INTO pictures (digest, svg) VALUES (?, ?) ON CONFLICT (digest) DO "
-		       "NOTHING",
-		       args, 2, a->err);
+	r = pp_sql_send(a->sql,
+			"INSERT INTO pictures (digest, svg) VALUES (?, ?) ON CONFLICT (digest) DO "
+			"NOTHING",
+			args, 2, a->err);
 	args[1] = pp_sql_text(node);
 	args[2] = PP_SQL_INT(a->result->simulated);
 	args[3] = pp_sql_text(a->at);
 	/* Only of the last that was seen. */
 	return r ? r
-		 : pp_sql_run(a->sql,
-			      "UPDATE states SET picture = ? WHERE node = ? AND simulated = ? AND "
-			      "at = ?",
-			      args, 4, a->err);
+		 : pp_sql_send(a->sql,
+			       "UPDATE states SET picture = ? WHERE node = ? AND simulated = ? AND "
+			       "at = ?",
+			       args, 4, a->err);
 }
 
 static int add_node(struct adding *a, size_t i)
 {
 	const struct pp_result_node *n = &a->result->node[i];
 	bool late = false, taken = false;
+	const char *from;
 	char facts[65];
 	int r = pp_fleet_identify(a->sql, a->memory, n, a->at, a->node[i], &taken, a->err);
 
@@ -160,10 +162,11 @@ static int add_node(struct adding *a, size_t i)
 		r = add_set(a, n, facts);
 	r = r ? r : add_row(a, n, a->node[i], n->whole ? facts : NULL);
 	if (!r)
-		r = pp_fleet_state_update(a->sql, a->result, n, a->node[i], a->at,
+		r = pp_fleet_state_update(a->sql, a->memory, a->result, n, a->node[i], a->at,
 					  n->whole ? facts : NULL, &late, a->err);
+	from = late || taken ? "" : a->at;
 	if (!r && (taken || (n->whole && !a->result->simulated)))
-		r = pp_fleet_classify_of(a->sql, a->node[i], late || taken ? "" : a->at, a->err);
+		r = pp_fleet_classify_of(a->sql, a->memory, a->node[i], from, a->err);
 	if (!r && i == 0 && a->result->picture)
 		r = add_picture(a, a->node[i]);
 	return r;
@@ -187,21 +190,22 @@ static int add_figure(struct adding *a, const struct pp_result_figure *f)
 		pp_sql_text(f->unit),	       pp_sql_text(f->hca),
 		pp_sql_text(f->gpu),	       pp_sql_text(a->at),
 		PP_SQL_INT(a->document)};
-	int r = pp_sql_run(a->sql,
-			   "INSERT INTO figures (document, node, rail, what, size, value, unit) "
-			   "VALUES (?, ?, ?, ?, ?, ?, ?)",
-			   args, PP_ARRAY_LEN(args), a->err);
+	int r = pp_sql_send(a->sql,
+			    "INSERT INTO figures (document, node, rail, what, size, value, unit) "
+			    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+			    args, PP_ARRAY_LEN(args), a->err);
 
 	if (r || f->rail < 0)
 		return r;
-	return pp_sql_run(a->sql,
-			  "INSERT INTO rails (node, simulated, rail, what, size, value, unit, hca, "
-			  "gpu, at, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT "
-			  "(node, simulated, rail, what) DO UPDATE SET size = excluded.size, value "
-			  "= excluded.value, unit = excluded.unit, hca = excluded.hca, gpu = "
-			  "excluded.gpu, at = excluded.at, document = excluded.document WHERE "
-			  "excluded.at >= rails.at",
-			  rail, PP_ARRAY_LEN(rail), a->err);
+	return pp_sql_send(
+		a->sql,
+		"INSERT INTO rails (node, simulated, rail, what, size, value, unit, hca, "
+		"gpu, at, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT "
+		"(node, simulated, rail, what) DO UPDATE SET size = excluded.size, value "
+		"= excluded.value, unit = excluded.unit, hca = excluded.hca, gpu = "
+		"excluded.gpu, at = excluded.at, document = excluded.document WHERE "
+		"excluded.at >= rails.at",
+		rail, PP_ARRAY_LEN(rail), a->err);
 }
 
 static int add_gain(struct adding *a, const struct pp_result_gain *g)
@@ -212,7 +216,7 @@ static int add_gain(struct adding *a, const struct pp_result_gain *g)
 		PP_SQL_NUM(g->without),		 PP_SQL_NUM(g->ratio),	 pp_sql_text(g->unit),
 		PP_SQL_INT(g->higher_is_better), PP_SQL_INT(g->proven)};
 
-	return pp_sql_run(
+	return pp_sql_send(
 		a->sql,
 		"INSERT INTO gains (document, what, way, against, size, with_it, "
 		"without_it, ratio, unit, higher, proven) VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
@@ -225,6 +229,9 @@ static int add_rest(struct adding *a)
 	const struct pp_result *result = a->result;
 	int r = 0;
 
+	/* What of it does not say itself what its nodes were waits for results that do. */
+	for (size_t i = 0; i < PP_FLEET_KEPT && result->n_gains; i++)
+		a->memory->quiet[i].node[0] = '\0';
 	for (size_t i = 0; i < result->n_nodes && !r; i++)
 		r = add_node(a, i);
 	for (size_t i = 0; i < result->n_figures && !r; i++)

@@ -15,22 +15,18 @@
 enum { TRIES = 3 };
 static const size_t FILE_BYTES = (size_t)1 << 30;
 
-/* One fleet is written by one at a time: SQLite's begin sees to it, here this. */
-static int begin(struct pp_sql *sql, struct pp_error *err)
+int pp_fleet_begin(struct pp_sql *sql, struct pp_error *err)
 {
 	int r = pp_sql_begin(sql, err);
 
+	/* SQLite's own begin lets one write at a time. */
 	if (!r && pp_sql_is_server(sql))
-		r = pp_sql_run(sql, "SELECT pg_advisory_xact_lock(1885696625)", NULL, 0, err);
+		r = pp_sql_send(sql, "SELECT pg_advisory_xact_lock(1885696625)", NULL, 0, err);
 	return r;
 }
 
-typedef int adder(struct pp_sql *sql, struct pp_fleet_memory *memory, const void *what,
-		  struct pp_fleet_added *ret, struct pp_error *err);
-
-/* What another writer or a lost connection undid is done again; nothing is added twice. */
-static int whole(struct pp_sql *sql, adder *add, const void *what, struct pp_fleet_added *ret,
-		 struct pp_error *err)
+int pp_fleet_add_whole(struct pp_sql *sql, pp_fleet_adder *add, const void *what,
+		       struct pp_fleet_added *ret, struct pp_error *err)
 {
 	struct pp_fleet_added added;
 	int r = 0;
@@ -39,12 +35,13 @@ static int whole(struct pp_sql *sql, adder *add, const void *what, struct pp_fle
 		struct pp_fleet_memory memory = {0};
 
 		added = (struct pp_fleet_added){0};
-		r = begin(sql, err);
+		r = pp_fleet_begin(sql, err);
 		r = r ? r : add(sql, &memory, what, &added, err);
 		if (!r)
 			r = pp_sql_commit(sql, err);
 		else
 			pp_sql_rollback(sql);
+		/* What another writer or a lost connection undid is done again. */
 		if (r != -EBUSY && r != -ECONNRESET)
 			break;
 	}
@@ -62,68 +59,6 @@ static int add_one(struct pp_sql *sql, struct pp_fleet_memory *memory, const voi
 	return pp_fleet_add_result(sql, memory, what, ret, err);
 }
 
-struct text {
-	const char *text;
-	size_t len;
-};
-
-static int add_document(struct pp_sql *sql, struct pp_fleet_memory *memory, const char *text,
-			size_t len, struct pp_fleet_added *ret, struct pp_error *err)
-{
-	struct pp_result *result;
-	int r = pp_result_read(text, len, &result, err);
-
-	if (r) {
-		ret->of_input = r != -ENOMEM;
-		return r;
-	}
-	r = pp_fleet_add_result(sql, memory, result, ret, err);
-	pp_result_free(result);
-	return r;
-}
-
-/* A first line that is a whole object: one document a line; else the text is one document. */
-static bool is_lines(const struct text *t)
-{
-	const char *end = memchr(t->text, '\n', t->len);
-	size_t len = end ? (size_t)(end - t->text) : t->len;
-
-	while (len && (t->text[len - 1] == '\r' || t->text[len - 1] == ' '))
-		len--;
-	return end && len > 1 && t->text[0] == '{' && t->text[len - 1] == '}';
-}
-
-static int add_lines(struct pp_sql *sql, struct pp_fleet_memory *memory, const void *what,
-		     struct pp_fleet_added *ret, struct pp_error *err)
-{
-	const struct text *t = what;
-	const char *at = t->text, *end = t->text + t->len, *next;
-	size_t line = 1, len;
-	int r = 0;
-
-	if (!is_lines(t))
-		return add_document(sql, memory, t->text, t->len, ret, err);
-	for (; at < end && !r; at = next, line++) {
-		next = memchr(at, '\n', (size_t)(end - at));
-		next = next ? next + 1 : end;
-		len = (size_t)(next - at);
-		if (len == strspn(at, " \t\r\n") || !*at)
-			continue;
-		r = add_document(sql, memory, at, len, ret, err);
-		if (r)
-			(void)pp_error_prefix(err, "line %zu", line);
-	}
-	return r;
-}
-
-int pp_fleet_add_text(struct pp_sql *sql, const char *text, size_t len, struct pp_fleet_added *ret,
-		      struct pp_error *err)
-{
-	const struct text t = {text, len};
-
-	return whole(sql, add_lines, &t, ret, err);
-}
-
 static int add_bundle(struct pp_sql *sql, const char *path, struct pp_fleet_added *ret,
 		      struct pp_error *err)
 {
@@ -134,7 +69,7 @@ static int add_bundle(struct pp_sql *sql, const char *path, struct pp_fleet_adde
 	r = r ? r : pp_result_of_bundle(b, &result, err);
 	pp_bundle_free(b);
 	ret->of_input = r && r != -ENOMEM;
-	r = r ? r : whole(sql, add_one, result, ret, err);
+	r = r ? r : pp_fleet_add_whole(sql, add_one, result, ret, err);
 	pp_result_free(result);
 	return r;
 }

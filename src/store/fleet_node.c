@@ -97,7 +97,7 @@ static int add_node(struct pp_sql *sql, const struct pp_result_node *of, const c
 					    PP_SQL_INT(!of->n_parts), pp_sql_text(at),
 					    pp_sql_text(at)};
 
-	return pp_sql_run(
+	return pp_sql_send(
 		sql,
 		"INSERT INTO nodes (id, host, by_name, first_seen, last_seen) VALUES (?, "
 		"?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET host = CASE WHEN "
@@ -115,17 +115,18 @@ static int keep_parts(struct pp_sql *sql, const struct pp_result_node *of, const
 	struct pp_sql_value args[] = {pp_sql_text(digest), pp_sql_text(id)};
 	int r;
 
-	r = pp_sql_run(
+	r = pp_sql_send(
 		sql,
 		"INSERT INTO assemblies (digest, node) VALUES (?, ?) ON CONFLICT (digest) DO "
 		"UPDATE SET node = excluded.node",
 		args, 2, err);
 	for (size_t i = 0; i < of->n_parts && !r; i++) {
 		args[0] = pp_sql_text(of->part[i]);
-		r = pp_sql_run(sql,
-			       "INSERT INTO parts (part, node) VALUES (?, ?) ON CONFLICT (part) DO "
-			       "UPDATE SET node = excluded.node",
-			       args, 2, err);
+		r = pp_sql_send(
+			sql,
+			"INSERT INTO parts (part, node) VALUES (?, ?) ON CONFLICT (part) DO "
+			"UPDATE SET node = excluded.node",
+			args, 2, err);
 	}
 	return r;
 }
@@ -159,17 +160,17 @@ static int take_over(struct pp_sql *sql, const char *host, const char *id, bool 
 	*ret_taken = true;
 	args[0] = pp_sql_text(ghost.id[0]);
 	args[1] = args[2] = pp_sql_text(id);
-	r = pp_sql_run(sql, texts[0], args, 3, err);
+	r = pp_sql_send(sql, texts[0], args, 3, err);
 	for (size_t i = 1; i < 3 && !r; i++)
-		r = pp_sql_run(sql, texts[i], args, 2, err);
+		r = pp_sql_send(sql, texts[i], args, 2, err);
 	args[0] = pp_sql_text(id);
 	args[1] = pp_sql_text(ghost.id[0]);
 	for (size_t i = 0; i < PP_ARRAY_LEN(moves) && !r; i++)
-		r = pp_sql_run(sql, moves[i], args, 2, err);
+		r = pp_sql_send(sql, moves[i], args, 2, err);
 	args[0] = pp_sql_text(ghost.id[0]);
 	args[1] = pp_sql_text(id);
 	for (size_t i = 3; i < PP_ARRAY_LEN(texts) && !r; i++)
-		r = pp_sql_run(sql, texts[i], args, 2, err);
+		r = pp_sql_send(sql, texts[i], args, 2, err);
 	return r;
 }
 
@@ -231,6 +232,8 @@ int pp_fleet_identify(struct pp_sql *sql, struct pp_fleet_memory *memory,
 		r = take_over(sql, of->host, found.id[0], ret_taken, err);
 	if (r)
 		return r;
+	if (*ret_taken) /* with all that was known of the other one */
+		memset(memory->state, 0, sizeof(memory->state));
 	if (of->n_parts)
 		remember(memory, digest, found.id[0]);
 	memcpy(ret, found.id[0], PP_NODE_ID);

@@ -9,22 +9,49 @@
 
 enum { PP_NODE_ID = 17, PP_FLEET_KEPT = 8 }; /* an id: 16 hexadecimal digits and the NUL */
 
+/* What of a node is now; texts of columns, "" for NULL. */
+struct pp_fleet_now {
+	char node[PP_NODE_ID];
+	bool simulated, there;
+	char at[32], judged_at[32];
+	char topology[80], topology_since[32];
+	char software[80], software_since[32];
+	char verdict[16], verdict_since[32];
+};
+
+/* Of a node since @from there are no gains whose document does not say what it was. */
+struct pp_fleet_quiet {
+	char node[PP_NODE_ID], from[32];
+};
+
 /*
- * What this transaction has seen is there already: a file is mostly of one node. Zeroed where the
- * transaction begins, since what is rolled back was never there.
+ * What this transaction has seen is there already: a file is mostly of one node, and each question
+ * less is one that a server need not be waited for. Zeroed where the transaction begins, since what
+ * is rolled back was never there.
  */
 struct pp_fleet_memory {
 	struct {
 		char assembly[65], node[PP_NODE_ID];
 	} node[PP_FLEET_KEPT];
 	char set[PP_FLEET_KEPT][65];
-	unsigned int next_node, next_set;
+	struct pp_fleet_now state[PP_FLEET_KEPT];
+	struct pp_fleet_quiet quiet[PP_FLEET_KEPT];
+	unsigned int next_node, next_set, next_state, next_quiet;
 };
 
 /* A result into the tables, within a transaction. */
 int pp_fleet_add_result(struct pp_sql *sql, struct pp_fleet_memory *memory,
 			const struct pp_result *result, struct pp_fleet_added *ret,
 			struct pp_error *err);
+
+typedef int pp_fleet_adder(struct pp_sql *sql, struct pp_fleet_memory *memory, const void *what,
+			   struct pp_fleet_added *ret, struct pp_error *err);
+
+/* A transaction that writes: one fleet is written by one at a time. */
+int pp_fleet_begin(struct pp_sql *sql, struct pp_error *err);
+/* @add in a transaction of its own: all or nothing, and never twice. */
+int pp_fleet_add_whole(struct pp_sql *sql, pp_fleet_adder *add, const void *what,
+		       struct pp_fleet_added *ret, struct pp_error *err);
 
 /*
  * Which node @of is: by its parts, else by its name; made when it is new. *@ret_taken: it took over
@@ -43,15 +70,16 @@ void pp_fleet_like(const char *text, const char *before, struct pp_buf *out);
  * What of a node is now, and since when, after @result. *@ret_first becomes true when facts of it
  * were not known before.
  */
-int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
-			  const struct pp_result_node *of, const char *node, const char *at,
-			  const char *facts, bool *ret_late, struct pp_error *err);
+int pp_fleet_state_update(struct pp_sql *sql, struct pp_fleet_memory *memory,
+			  const struct pp_result *result, const struct pp_result_node *of,
+			  const char *node, const char *at, const char *facts, bool *ret_late,
+			  struct pp_error *err);
 
 /* Of which class the nodes of a document with gains were: one, "mixed", or not known. */
 int pp_fleet_classify(struct pp_sql *sql, int64_t document, struct pp_error *err);
 /* The same for all since @from that do not say themselves what this node was. */
-int pp_fleet_classify_of(struct pp_sql *sql, const char *node, const char *from,
-			 struct pp_error *err);
+int pp_fleet_classify_of(struct pp_sql *sql, struct pp_fleet_memory *memory, const char *node,
+			 const char *from, struct pp_error *err);
 
 /* Of a column; NULL for SQL's NULL and other types. Copied into the arena. */
 const char *pp_fleet_text(struct pp_arena *arena, const struct pp_sql_value *v);

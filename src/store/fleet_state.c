@@ -11,14 +11,6 @@
 
 static const size_t STATES_BYTES = (size_t)512 << 20;
 
-struct now {
-	bool there;
-	char at[32], judged_at[32];
-	char topology[80], topology_since[32];
-	char software[80], software_since[32];
-	char verdict[16], verdict_since[32];
-};
-
 static void copy(char *to, size_t size, const struct pp_sql_value *v)
 {
 	(void)snprintf(to, size, "%s", v->type == PP_SQL_TEXT ? v->text : "");
@@ -26,7 +18,7 @@ static void copy(char *to, size_t size, const struct pp_sql_value *v)
 
 static int take_now(void *ctx, const struct pp_sql_value *c, size_t n)
 {
-	struct now *now = ctx;
+	struct pp_fleet_now *now = ctx;
 
 	if (n < 8)
 		return -EBADMSG;
@@ -70,8 +62,8 @@ static int since(struct pp_sql *sql, const char *node, bool simulated, const cha
 #define WHOLE " AND facts IS NOT NULL"
 
 /* A result of before: what is now stays, but may be older than was known. */
-static int update_late(struct pp_sql *sql, const char *node, bool simulated, struct now *now,
-		       struct pp_error *err)
+static int update_late(struct pp_sql *sql, const char *node, bool simulated,
+		       struct pp_fleet_now *now, struct pp_error *err)
 {
 	struct pp_sql_value args[5];
 	int r = 0;
@@ -91,10 +83,10 @@ static int update_late(struct pp_sql *sql, const char *node, bool simulated, str
 	args[3] = pp_sql_text(node);
 	args[4] = PP_SQL_INT(simulated);
 	return r ? r
-		 : pp_sql_run(sql,
-			      "UPDATE states SET topology_since = ?, software_since = ?, "
-			      "verdict_since = ? WHERE node = ? AND simulated = ?",
-			      args, 5, err);
+		 : pp_sql_send(sql,
+			       "UPDATE states SET topology_since = ?, software_since = ?, "
+			       "verdict_since = ? WHERE node = ? AND simulated = ?",
+			       args, 5, err);
 }
 
 /* When the value began: as before when it is the same. */
@@ -120,7 +112,7 @@ static struct pp_sql_value gate(const struct pp_result *r, enum pp_gate g)
 
 static int update(struct pp_sql *sql, const struct pp_result *result,
 		  const struct pp_result_node *of, const char *node, const char *at,
-		  const char *facts, const struct now *now, bool whole, bool judged,
+		  const char *facts, const struct pp_fleet_now *now, bool whole, bool judged,
 		  struct pp_error *err)
 {
 	static const char *const texts[2][2] = {
@@ -151,15 +143,16 @@ static int update(struct pp_sql *sql, const struct pp_result *result,
 	}
 	args[n++] = pp_sql_text(node);
 	args[n++] = PP_SQL_INT(result->simulated);
-	return pp_sql_run(sql, texts[whole][judged], args, n, err);
+	return pp_sql_send(sql, texts[whole][judged], args, n, err);
 }
 
-static int read_now(struct pp_sql *sql, const char *node, bool simulated, struct now *ret,
+static int read_now(struct pp_sql *sql, const char *node, bool simulated, struct pp_fleet_now *ret,
 		    struct pp_error *err)
 {
 	const struct pp_sql_value who[] = {pp_sql_text(node), PP_SQL_INT(simulated)};
 
-	*ret = (struct now){0};
+	*ret = (struct pp_fleet_now){.simulated = simulated};
+	(void)snprintf(ret->node, sizeof(ret->node), "%s", node);
 	return pp_sql_ask(sql,
 			  "SELECT at, judged_at, topology, topology_since, software, "
 			  "software_since, verdict, verdict_since FROM states WHERE node = ? AND "
@@ -167,29 +160,84 @@ static int read_now(struct pp_sql *sql, const char *node, bool simulated, struct
 			  who, 2, take_now, ret, err);
 }
 
-int pp_fleet_state_update(struct pp_sql *sql, const struct pp_result *result,
-			  const struct pp_result_node *of, const char *node, const char *at,
-			  const char *facts, bool *ret_late, struct pp_error *err)
+/* As this transaction left it, else as the database has it. */
+static int recall(struct pp_sql *sql, struct pp_fleet_memory *memory, const char *node,
+		  bool simulated, struct pp_fleet_now **ret, struct pp_error *err)
+{
+	struct pp_fleet_now *now;
+	int r;
+
+	for (size_t i = 0; i < PP_FLEET_KEPT; i++) {
+		now = &memory->state[i];
+		if (now->there && now->simulated == simulated && !strcmp(now->node, node)) {
+			*ret = now;
+			return 0;
+		}
+	}
+	now = &memory->state[memory->next_state++ % PP_FLEET_KEPT];
+	r = read_now(sql, node, simulated, now, err);
+	if (!r)
+		*ret = now;
+	return r;
+}
+
+static void set(char *to, size_t size, const char *text)
+{
+	(void)snprintf(to, size, "%s", text ? text : "");
+}
+
+/* What update() has told the database. */
+static void follow(struct pp_fleet_now *now, const struct pp_result *result,
+		   const struct pp_result_node *of, const char *at, bool whole, bool judged)
+{
+	const char *verdict = pp_verdict_name(result->verdict);
+	char since[3][32];
+
+	set(since[0], 32, begun(now->topology, now->topology_since, of->topology, at));
+	set(since[1], 32, begun(now->software, now->software_since, of->software, at));
+	set(since[2], 32, begun(now->verdict, now->verdict_since, verdict, at));
+	if (whole) {
+		set(now->at, sizeof(now->at), at);
+		set(now->topology, sizeof(now->topology), of->topology);
+		set(now->topology_since, sizeof(now->topology_since), since[0]);
+		set(now->software, sizeof(now->software), of->software);
+		set(now->software_since, sizeof(now->software_since), since[1]);
+	}
+	if (judged) {
+		set(now->judged_at, sizeof(now->judged_at), at);
+		set(now->verdict, sizeof(now->verdict), verdict);
+		set(now->verdict_since, sizeof(now->verdict_since), since[2]);
+	}
+}
+
+int pp_fleet_state_update(struct pp_sql *sql, struct pp_fleet_memory *memory,
+			  const struct pp_result *result, const struct pp_result_node *of,
+			  const char *node, const char *at, const char *facts, bool *ret_late,
+			  struct pp_error *err)
 {
 	const struct pp_sql_value who[] = {pp_sql_text(node), PP_SQL_INT(result->simulated),
 					   pp_sql_text("")};
 	bool judged = result->judged && !strcmp(result->kind, "prove") && of == result->node;
 	bool newer, newly_judged;
-	struct now now;
-	int r = read_now(sql, node, result->simulated, &now, err);
+	struct pp_fleet_now *now;
+	int r = recall(sql, memory, node, result->simulated, &now, err);
 
-	if (!r && !now.there)
-		r = pp_sql_run(sql, "INSERT INTO states (node, simulated, at) VALUES (?, ?, ?)",
-			       who, 3, err);
-	newer = of->whole && strcmp(at, now.at) >= 0;
-	*ret_late = of->whole && (!newer || !*now.at);
-	newly_judged = judged && strcmp(at, now.judged_at) >= 0;
-	if (!r && (newer || newly_judged))
-		r = update(sql, result, of, node, at, facts, &now, newer, newly_judged, err);
+	if (r)
+		return r;
+	if (!now->there)
+		r = pp_sql_send(sql, "INSERT INTO states (node, simulated, at) VALUES (?, ?, ?)",
+				who, 3, err);
+	now->there = true;
+	newer = of->whole && strcmp(at, now->at) >= 0;
+	*ret_late = of->whole && (!newer || !*now->at);
+	newly_judged = judged && strcmp(at, now->judged_at) >= 0;
+	if (!r && (newer || newly_judged)) {
+		r = update(sql, result, of, node, at, facts, now, newer, newly_judged, err);
+		follow(now, result, of, at, newer, newly_judged);
+	}
 	if (r || (newer == of->whole && newly_judged == judged))
 		return r;
-	r = newer || newly_judged ? read_now(sql, node, result->simulated, &now, err) : 0;
-	return r ? r : update_late(sql, node, result->simulated, &now, err);
+	return update_late(sql, node, result->simulated, now, err);
 }
 
 const char *pp_fleet_text(struct pp_arena *arena, const struct pp_sql_value *v)

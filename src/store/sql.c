@@ -177,6 +177,34 @@ int pp_sql_run(struct pp_sql *sql, const char *text, const struct pp_sql_value *
 	return pp_sql_ask(sql, text, args, n, NULL, NULL, err);
 }
 
+int pp_sql_send(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
+		struct pp_error *err)
+{
+	struct pp_sql_value checked[PP_SQL_ARGS];
+	int r;
+
+	if (!sql->begun || sql->asking)
+		return pp_sql_run(sql, text, args, n, err);
+	r = check_args(args, n, checked, err);
+	r = r ? r : connected(sql, err);
+	if (r)
+		return r;
+	r = sql->engine->send(sql, text, checked, n, err);
+	sql->failed = sql->failed || r;
+	return r;
+}
+
+int pp_sql_changed(struct pp_sql *sql, int64_t *ret, struct pp_error *err)
+{
+	int r = connected(sql, err);
+
+	r = r ? r : sql->engine->settle(sql, err);
+	sql->failed = sql->failed || r;
+	if (!r)
+		*ret = sql->engine->changed(sql);
+	return r;
+}
+
 int pp_sql_begin(struct pp_sql *sql, struct pp_error *err)
 {
 	bool reading = (sql->flags & PP_SQL_READ_ONLY) != 0;
@@ -211,6 +239,9 @@ void pp_sql_rollback(struct pp_sql *sql)
 {
 	struct pp_error ignored = {0};
 
+	if (sql->begun && !sql->engine->is_lost(sql))
+		/* What failed ahead of it would take the ROLLBACK with it. */
+		(void)sql->engine->settle(sql, &ignored);
 	if (sql->begun && !sql->engine->is_lost(sql))
 		/* SQLite has rolled back by itself after some errors, and says so here. */
 		(void)pp_sql_run(sql, "ROLLBACK", NULL, 0, &ignored);

@@ -56,6 +56,16 @@ bool pp_sql_is_server(const struct pp_sql *sql);
 int pp_sql_run(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
 	       struct pp_error *err);
 
+/*
+ * A statement whose answer nobody waits for. Inside a transaction it may fail later: the next
+ * pp_sql_ask(), pp_sql_changed() or pp_sql_commit() tells, with the beginning of its text.
+ */
+int pp_sql_send(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
+		struct pp_error *err);
+
+/* How many rows statements have inserted, changed or deleted since the last call. */
+int pp_sql_changed(struct pp_sql *sql, int64_t *ret, struct pp_error *err);
+
 /* Called for each row; the values die with the call. Not 0 ends the reading and is returned. */
 typedef int pp_sql_row(void *ctx, const struct pp_sql_value *columns, size_t n);
 

@@ -23,6 +23,13 @@ struct pp_sql_engine {
 	/* @row NULL: rows are passed over. */
 	int (*ask)(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
 		   pp_sql_row *row, void *ctx, struct pp_error *err);
+	/* Without waiting for the answer where that can be; only inside a transaction. */
+	int (*send)(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
+		    struct pp_error *err);
+	/* Waits for the answers to all that was sent. */
+	int (*settle)(struct pp_sql *sql, struct pp_error *err);
+	/* Rows changed by what was answered, since the last call. */
+	int64_t (*changed)(struct pp_sql *sql);
 	/* Several statements without arguments. */
 	int (*script)(struct pp_sql *sql, const char *text, struct pp_error *err);
 	/* Schema of both to the engine's own words; appends to @out. */

@@ -1,121 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PostgreSQL: arguments and columns in its text form, statements prepared once for each
- * connection. Rows come one by one, so that no answer is held whole.
+ * PostgreSQL: arguments in its text form, statements prepared once for each connection. Inside a
+ * transaction those whose answers nobody waits for go ahead of their answers, in libpq's pipeline
+ * mode; a libpq that has none waits for each.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "store/sql_server.h"
 #include "base/banned.h"
 
-static pp_ns deadline_of_statement(void)
-{
-	return pp_clock_monotonic() + PP_SQL_STATEMENT_MS * PP_MILLISECOND;
-}
-
-static int column(const struct pq *pq, const struct pg_result *rows, int i,
-		  struct pp_sql_value *ret)
-{
-	const char *text = pq->PQgetvalue(rows, 0, i);
-	char *end = NULL;
-	int64_t integer;
-
-	if (pq->PQgetisnull(rows, 0, i)) {
-		*ret = (struct pp_sql_value){.type = PP_SQL_NULL};
-		return 0;
-	}
-	switch (pq->PQftype(rows, i)) {
-	case PQ_BOOL:
-		*ret = PP_SQL_INT(*text == 't');
-		return 0;
-	case PQ_INT2:
-	case PQ_INT4:
-	case PQ_INT8:
-	case PQ_NUMERIC: /* the sum of integers is one */
-		if (!pp_parse_i64(text, INT64_MIN, INT64_MAX, &integer)) {
-			*ret = PP_SQL_INT(integer);
-			return 0;
-		}
-		__attribute__((fallthrough));
-	case PQ_FLOAT4:
-	case PQ_FLOAT8:
-		*ret = PP_SQL_NUM(strtod(text, &end));
-		return *text && !*end ? 0 : -EBADMSG;
-	default:
-		*ret = pp_sql_text(text);
-		return 0;
-	}
-}
-
-static int give_row(const struct pp_sql *sql, const struct pg_result *rows, pp_sql_row *row,
-		    void *ctx, struct pp_error *err)
-{
-	const struct pp_server *server = sql->state;
-	struct pp_sql_value columns[PP_SQL_COLUMNS];
-	int n = server->pq.PQnfields(rows), r = 0;
-
-	if (n > PP_SQL_COLUMNS)
-		return pp_error_set(err, -E2BIG, "PostgreSQL: %d columns", n);
-	for (int i = 0; i < n && !r; i++)
-		r = column(&server->pq, rows, i, &columns[i]);
-	if (r)
-		return pp_error_set(err, r, "PostgreSQL: a number that is none");
-	return row(ctx, columns, (size_t)n);
-}
-
-/* All answers to what was sent are read, also behind an error: else nothing can be sent. */
-static int read_answers(struct pp_sql *sql, pp_sql_row *row, void *ctx, struct pp_error *err)
+/* Outside of a transaction, and for what is no prepared statement. */
+static int leave_pipeline(struct pp_sql *sql, struct pp_error *err)
 {
 	struct pp_server *server = sql->state;
-	const struct pq *pq = &server->pq;
-	struct pp_error ignored = {0};
-	struct pg_result *answer = NULL;
-	int r = 0, lost;
+	int r;
 
-	do {
-		lost = pp_server_answer(sql, deadline_of_statement(), &answer, r ? &ignored : err);
-		if (lost)
-			return r ? r : lost;
-		if (!answer)
-			break;
-		switch (pq->PQresultStatus(answer)) {
-		case PQ_SINGLE_TUPLE:
-			if (row && !r)
-				r = give_row(sql, answer, row, ctx, err);
-			break;
-		case PQ_COMMAND_OK:
-		case PQ_TUPLES_OK:
-		case PQ_EMPTY_QUERY:
-			break;
-		default:
-			r = r ? r : pp_server_refused(sql, answer, err);
-			break;
-		}
-		pq->PQclear(answer);
-	} while (answer);
-	return r;
-}
-
-static int sent(struct pp_sql *sql, int ok, struct pp_error *err)
-{
-	struct pp_server *server = sql->state;
-
-	if (ok)
+	if (!server->pipelined)
 		return 0;
-	server->lost = true;
-	return pp_server_fail(sql, -ECONNRESET, err);
+	r = server->n_ahead ? pp_server_settle(sql, NULL, NULL, err) : 0;
+	server->pipelined = false;
+	return r ? r : pp_server_sent(sql, server->pq.PQexitPipelineMode(server->conn), err);
 }
 
 static int script(struct pp_sql *sql, const char *text, struct pp_error *err)
 {
 	struct pp_server *server = sql->state;
-	int r = sent(sql, server->pq.PQsendQuery(server->conn, text), err);
+	int r = leave_pipeline(sql, err);
 
-	return r ? r : read_answers(sql, NULL, NULL, err);
+	r = r ? r : pp_server_sent(sql, server->pq.PQsendQuery(server->conn, text), err);
+	return r ? r : pp_server_answers(sql, NULL, NULL, err);
 }
 
 /* An argument's type is told, not guessed from where it stands. */
@@ -178,19 +94,32 @@ static int prepare_as(struct pp_sql *sql, const char *name, const char *text,
 	pp_sql_number(text, &own);
 	if (own.failed)
 		return pp_error_set(err, own.failed, "a statement does not fit");
-	r = sent(sql,
-		 server->pq.PQsendPrepare(server->conn, name, pp_buf_text(&own), args->n,
-					  args->types),
-		 err);
-	return r ? r : read_answers(sql, NULL, NULL, err);
+	r = pp_server_sent(sql,
+			   server->pq.PQsendPrepare(server->conn, name, pp_buf_text(&own), args->n,
+						    args->types),
+			   err);
+	if (r)
+		return r;
+	/* At once also in a pipeline: a name behind an error there would stand for nothing. */
+	return server->pipelined ? pp_server_settle(sql, NULL, NULL, err)
+				 : pp_server_answers(sql, NULL, NULL, err);
 }
 
-/* The statement's name in @name: "" for one too many, which is prepared each time. */
-static int prepare(struct pp_sql *sql, const char *text, const struct arguments *args,
-		   char name[16], struct pp_error *err)
+static void name_of(size_t kept, char name[16])
+{
+	(void)snprintf(name, 16, "p%zu", kept);
+}
+
+/*
+ * Which of those kept it is; PP_SERVER_KEPT: one too many, whose name is "" and which is prepared
+ * each time.
+ */
+static int prepare(struct pp_sql *sql, const char *text, const struct arguments *args, size_t *ret,
+		   struct pp_error *err)
 {
 	struct pp_server *server = sql->state;
 	PP_AUTO_BUF struct pp_buf key = PP_BUF(PP_SERVER_KEY_BYTES);
+	char name[16] = "";
 	size_t i;
 	int r;
 
@@ -200,11 +129,11 @@ static int prepare(struct pp_sql *sql, const char *text, const struct arguments 
 	for (i = 0; i < server->n_kept; i++)
 		if (!strcmp(server->kept[i], key.data))
 			break;
-	*name = '\0';
-	if (i < PP_SERVER_KEPT)
-		(void)snprintf(name, 16, "p%zu", i);
+	*ret = i;
 	if (i < server->n_kept)
 		return 0;
+	if (i < PP_SERVER_KEPT)
+		name_of(i, name);
 	r = prepare_as(sql, name, text, args, err);
 	if (!r && i < PP_SERVER_KEPT) {
 		server->kept[server->n_kept++] = pp_take(key.data);
@@ -213,26 +142,90 @@ static int prepare(struct pp_sql *sql, const char *text, const struct arguments 
 	return r;
 }
 
+/* Prepared and on its way; @ret as prepare() gives it. */
+static int send_it(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
+		   size_t *ret, struct pp_error *err)
+{
+	struct pp_server *server = sql->state;
+	struct arguments own;
+	char name[16] = "";
+	int r;
+
+	write_arguments(args, n, &own);
+	r = prepare(sql, text, &own, ret, err);
+	if (r)
+		return r;
+	if (*ret < PP_SERVER_KEPT)
+		name_of(*ret, name);
+	return pp_server_sent(sql,
+			      server->pq.PQsendQueryPrepared(server->conn, name, own.n, own.values,
+							     own.lengths, own.formats, 0),
+			      err);
+}
+
 static int ask(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
 	       pp_sql_row *row, void *ctx, struct pp_error *err)
 {
 	struct pp_server *server = sql->state;
-	struct arguments own;
-	char name[16];
-	int r;
+	int r = sql->begun ? 0 : leave_pipeline(sql, err);
+	size_t kept;
 
-	write_arguments(args, n, &own);
-	r = prepare(sql, text, &own, name, err);
+	r = r ? r : send_it(sql, text, args, n, &kept, err);
 	if (r)
 		return r;
-	r = sent(sql,
-		 server->pq.PQsendQueryPrepared(server->conn, name, own.n, own.values, own.lengths,
-						own.formats, 0),
-		 err);
-	if (r)
-		return r;
+	if (server->pipelined)
+		return pp_server_settle(sql, row, ctx, err);
 	(void)server->pq.PQsetSingleRowMode(server->conn);
-	return read_answers(sql, row, ctx, err);
+	return pp_server_answers(sql, row, ctx, err);
+}
+
+static int settle(struct pp_sql *sql, struct pp_error *err)
+{
+	struct pp_server *server = sql->state;
+
+	return server->n_ahead ? pp_server_settle(sql, NULL, NULL, err) : 0;
+}
+
+/* The server works on what it has while the program goes on. */
+enum { FLUSH_EACH = 16 };
+
+static int send_ahead(struct pp_sql *sql, const char *text, const struct pp_sql_value *args,
+		      size_t n, struct pp_error *err)
+{
+	struct pp_server *server = sql->state;
+	size_t kept;
+	int r = 0;
+
+	if (!server->pq.PQenterPipelineMode || !server->pq.PQexitPipelineMode ||
+	    !server->pq.PQpipelineSync)
+		return ask(sql, text, args, n, NULL, NULL, err);
+	if (!server->pipelined)
+		r = pp_server_sent(sql, server->pq.PQenterPipelineMode(server->conn), err);
+	if (r)
+		return r;
+	server->pipelined = true;
+	if (server->n_ahead == PP_SERVER_AHEAD || server->ahead_bytes > PP_SERVER_AHEAD_BYTES)
+		r = pp_server_settle(sql, NULL, NULL, err);
+	r = r ? r : send_it(sql, text, args, n, &kept, err);
+	if (r)
+		return r;
+	if (kept == PP_SERVER_KEPT)
+		return pp_server_settle(sql, NULL, NULL, err);
+	server->ahead[server->n_ahead++] = (unsigned char)kept;
+	for (size_t i = 0; i < n; i++)
+		server->ahead_bytes += args[i].type == PP_SQL_TEXT ? args[i].len : 8;
+	if (server->n_ahead % FLUSH_EACH == 0)
+		(void)server->pq.PQflush(server->conn);
+	return 0;
+}
+
+static int64_t changed(struct pp_sql *sql)
+{
+	struct pp_server *server = sql->state;
+	int64_t n = server->changed;
+
+	server->changed = 0;
+	return n;
 }
 
 static bool is_lost(const struct pp_sql *sql)
@@ -258,6 +251,9 @@ static void close_server(struct pp_sql *sql)
 
 static const struct pp_sql_engine engine = {
 	.ask = ask,
+	.send = send_ahead,
+	.settle = settle,
+	.changed = changed,
 	.script = script,
 	.schema = pp_sql_schema_of_server,
 	.is_lost = is_lost,

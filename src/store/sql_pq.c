@@ -22,6 +22,9 @@ int pp_pq_load(struct pq *ret, struct pp_error *err)
 		return pp_error_set(err, -ELIBACC, "libpq.so.5 has no " #name ": too old");
 	PQ_CALLS(X)
 #undef X
+#define X(name, type, takes) *(void **)(&pq.name) = dlsym(lib, #name);
+	PQ_PIPELINE_CALLS(X)
+#undef X
 	*ret = pq;
 	return 0;
 }

@@ -19,6 +19,8 @@ enum {
 	PQ_COMMAND_OK = 1,
 	PQ_TUPLES_OK = 2,
 	PQ_SINGLE_TUPLE = 9,
+	PQ_PIPELINE_SYNC = 10,
+	PQ_PIPELINE_ABORTED = 11,
 };
 enum { PQ_DIAG_SQLSTATE = 'C', PQ_DIAG_PRIMARY = 'M' };
 enum {
@@ -64,6 +66,7 @@ struct pq_option {
 	X(PQclear, void, (struct pg_result *))                                                     \
 	X(PQresultStatus, int, (const struct pg_result *))                                         \
 	X(PQresultErrorField, const char *, (const struct pg_result *, int))                       \
+	X(PQcmdTuples, const char *, (struct pg_result *))                                         \
 	X(PQntuples, int, (const struct pg_result *))                                              \
 	X(PQnfields, int, (const struct pg_result *))                                              \
 	X(PQftype, pq_oid, (const struct pg_result *, int))                                        \
@@ -71,9 +74,16 @@ struct pq_option {
 	X(PQgetvalue, const char *, (const struct pg_result *, int, int))                          \
 	X(PQgetlength, int, (const struct pg_result *, int, int))
 
+/* Since version 14; NULL in an older one. */
+#define PQ_PIPELINE_CALLS(X)                            \
+	X(PQenterPipelineMode, int, (struct pg_conn *)) \
+	X(PQexitPipelineMode, int, (struct pg_conn *))  \
+	X(PQpipelineSync, int, (struct pg_conn *))
+
 struct pq {
 #define X(name, type, takes) type(*name) takes;
 	PQ_CALLS(X)
+	PQ_PIPELINE_CALLS(X)
 #undef X
 };
 

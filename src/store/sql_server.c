@@ -157,6 +157,8 @@ void pp_server_disconnect(struct pp_server *server)
 	for (size_t i = 0; i < server->n_kept; i++)
 		free(server->kept[i]);
 	server->n_kept = 0;
+	server->n_ahead = server->ahead_bytes = 0;
+	server->pipelined = false;
 }
 
 int pp_server_connect(struct pp_sql *sql, struct pp_error *err)

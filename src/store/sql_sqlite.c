@@ -27,7 +27,8 @@ struct kept {
 struct file {
 	sqlite3 *db;
 	struct kept kept[KEPT];
-	size_t next; /* the slot that is given up when all are taken */
+	int64_t changes; /* as somebody was told last */
+	size_t next;	 /* the slot that is given up when all are taken */
 };
 
 static int code_of_constraint(sqlite3 *db)
@@ -201,6 +202,28 @@ static int ask(struct pp_sql *sql, const char *text, const struct pp_sql_value *
 	return r;
 }
 
+static int send_now(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
+		    struct pp_error *err)
+{
+	return ask(sql, text, args, n, NULL, NULL, err);
+}
+
+static int settle(struct pp_sql *sql, struct pp_error *err)
+{
+	(void)sql;
+	(void)err;
+	return 0;
+}
+
+static int64_t changed(struct pp_sql *sql)
+{
+	struct file *f = sql->state;
+	int64_t all = sqlite3_total_changes64(f->db), n = all - f->changes;
+
+	f->changes = all;
+	return n;
+}
+
 static int script(struct pp_sql *sql, const char *text, struct pp_error *err)
 {
 	struct file *f = sql->state;
@@ -244,6 +267,9 @@ static void close_file(struct pp_sql *sql)
 
 static const struct pp_sql_engine engine = {
 	.ask = ask,
+	.send = send_now,
+	.settle = settle,
+	.changed = changed,
 	.script = script,
 	.schema = schema,
 	.is_lost = is_lost,
