@@ -14,6 +14,7 @@
 #include "store/result_read.h"
 #include "base/banned.h"
 
+enum { SHORT_BYTES = 1 << 20, CONTAINERS = 1 << 18, VALUES = 1 << 21 };
 static const size_t ARENA_BYTES = (size_t)64 << 20;
 static const size_t PICTURE_BYTES = (size_t)4 << 20;
 /* Of clocks that are not quite alike. */
@@ -116,11 +117,42 @@ static int finish(struct pp_reading *in, struct pp_result **ret)
 	return 0;
 }
 
+/*
+ * A value in memory is up to a hundred times its text. More of them than a result can have of
+ * figures, rows and facts is refused before they are made.
+ */
+static bool is_dense(const char *text, size_t len)
+{
+	size_t containers = 0, values = 0;
+	bool quoted = false;
+
+	if (len <= SHORT_BYTES)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (c == '"')
+			quoted = !quoted;
+		else if (quoted)
+			i += c == '\\';
+		else if (c == '{' || c == '[')
+			containers++;
+		else if (c == ',' || c == ':')
+			values++;
+	}
+	return containers > CONTAINERS || values > VALUES;
+}
+
 static json_t *parse(const char *text, size_t len, struct pp_error *err)
 {
 	json_error_t at;
-	json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+	json_t *doc;
 
+	if (is_dense(text, len)) {
+		(void)pp_error_set(err, -EFBIG, "more values than a result has");
+		return NULL;
+	}
+	doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
 	if (!doc)
 		(void)pp_error_set(err, -EBADMSG, "no JSON document: line %d: %.160s", at.line,
 				   at.text);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,29 +85,43 @@ void pp_result_canary(struct pp_reading *in, const json_t *doc)
 	pp_trial_done(&t);
 }
 
-/* "a b", "a c": each node once. */
-static void add_nodes(struct pp_reading *in, const char *names)
-{
+/* A node's name within a text that is the result's. */
+struct name {
+	const char *text;
 	size_t len;
+};
 
-	for (; *names; names += len) {
-		struct pp_result_node *n;
-		bool known = false;
+static int by_name(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+	int r = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
 
+	return r ? r : (x->len > y->len) - (x->len < y->len);
+}
+
+/* "a b", "a c": each node once. @known: names so far. */
+static void add_nodes(struct pp_reading *in, void **known, const char *names)
+{
+	struct name name, *own;
+	struct pp_result_node *n;
+
+	for (; *names && !in->failed; names += name.len) {
 		names += strspn(names, " ");
-		len = strcspn(names, " ");
-		for (size_t i = 0; i < in->r->n_nodes && !known; i++)
-			known = strlen(in->r->node[i].host) == len &&
-				!strncmp(in->r->node[i].host, names, len);
-		n = len && !known ? pp_reading_add_node(in) : NULL;
+		name = (struct name){names, strcspn(names, " ")};
+		if (!name.len || tfind(&name, known, by_name))
+			continue;
+		n = pp_reading_add_node(in);
+		own = n ? pp_arena_alloc(&in->r->arena, sizeof(*own)) : NULL;
+		if (own)
+			*own = name;
+		if (!own || !tsearch(own, known, by_name))
+			pp_reading_refuse(in, -ENOMEM, "the result", "does not fit into memory");
 		if (n)
-			n->host = pp_reading_printf(in, "%.*s", (int)len, names);
-		if (in->failed)
-			return;
+			n->host = pp_reading_printf(in, "%.*s", (int)name.len, names);
 	}
 }
 
-static void add_row(struct pp_reading *in, const json_t *doc, const json_t *row)
+static void add_row(struct pp_reading *in, void **known, const json_t *doc, const json_t *row)
 {
 	const json_t *blocks = pp_reading_list(in, row, "nodes", BLOCKS), *one;
 	const char *direction = pp_reading_text(in, row, "direction");
@@ -119,7 +134,7 @@ static void add_row(struct pp_reading *in, const json_t *doc, const json_t *row)
 	{
 		names = pp_reading_text(in, one, "nodes");
 		if (names)
-			add_nodes(in, names);
+			add_nodes(in, known, names);
 	}
 	if (in->failed || !metric || !change || !strcmp(change, "missing"))
 		return;
@@ -138,13 +153,21 @@ static void add_row(struct pp_reading *in, const json_t *doc, const json_t *row)
 	g->proven = json_is_true(json_object_get(doc, "mechanism_proven"));
 }
 
+/* What the index points to is the result's. */
+static void keep(void *name)
+{
+	(void)name;
+}
+
 void pp_result_comparison(struct pp_reading *in, const json_t *doc)
 {
 	const json_t *rows = pp_reading_list(in, doc, "metrics", PP_CANARY_METRICS), *row;
+	void *known = NULL;
 	size_t i;
 
 	in->r->simulated = pp_reading_truth(in, doc, "simulated");
 	in->r->judged = pp_reading_verdict(in, doc, "verdict", &in->r->verdict);
 	in->r->sentence = pp_reading_text(in, doc, "sentence");
-	json_array_foreach(rows, i, row) add_row(in, doc, row);
+	json_array_foreach(rows, i, row) add_row(in, &known, doc, row);
+	tdestroy(known, keep);
 }

@@ -20,7 +20,8 @@ struct kept {
 };
 
 struct facts {
-	struct kept *list;
+	struct kept *list;	    /* as the document has them */
+	const struct kept **by_key; /* then by object; the first of equal ones first */
 	size_t n;
 };
 
@@ -70,12 +71,40 @@ static void gather(struct pp_reading *in, const json_t *facts, struct facts *to)
 	}
 }
 
-static const char *find(const struct facts *f, const char *key, const char *of)
+static int by_key(const void *a, const void *b)
+{
+	const struct kept *x = *(const struct kept *const *)a, *y = *(const struct kept *const *)b;
+	int r = strcmp(x->key, y->key);
+
+	r = r ? r : strcmp(x->of, y->of);
+	return r ? r : (x > y) - (x < y);
+}
+
+static void sort(struct facts *f)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (!strcmp(f->list[i].key, key) && !strcmp(f->list[i].of, of))
-			return f->list[i].value;
-	return NULL;
+		f->by_key[i] = &f->list[i];
+	qsort(f->by_key, f->n, sizeof(const struct kept *), by_key);
+}
+
+static const char *find(const struct facts *f, const char *key, const char *of)
+{
+	size_t low = 0, high = f->n, at;
+
+	while (low < high) {
+		int r;
+
+		at = low + (high - low) / 2;
+		r = strcmp(f->by_key[at]->key, key);
+		r = r ? r : strcmp(f->by_key[at]->of, of);
+		if (r < 0)
+			low = at + 1;
+		else
+			high = at;
+	}
+	if (low == f->n || strcmp(f->by_key[low]->key, key) || strcmp(f->by_key[low]->of, of))
+		return NULL;
+	return f->by_key[low]->value;
 }
 
 static int by_text(const void *a, const void *b)
@@ -186,13 +215,16 @@ void pp_result_facts(struct pp_reading *in, const json_t *facts, struct pp_resul
 		return;
 	}
 	own.list = calloc(KEPT, sizeof(*own.list));
-	if (!own.list) {
+	own.by_key = calloc(KEPT, sizeof(const struct kept *));
+	if (own.list && own.by_key)
+		gather(in, facts, &own);
+	else
 		pp_reading_refuse(in, -ENOMEM, "the result", "does not fit into memory");
-		return;
-	}
-	gather(in, facts, &own);
-	if (!in->failed)
+	if (!in->failed) {
+		sort(&own);
 		take(in, &own, n);
+	}
 	n->whole = true;
 	free(own.list);
+	free(own.by_key);
 }

@@ -20,6 +20,7 @@ import random
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -123,6 +124,14 @@ def part_add(tmp):
     assert (r["files"], r["results"]) == (1, 4), r
     hosts = {n["host"] for n in answer("fleet", "list", database=db)["nodes"]}
     assert make_fleet.host(18) in hosts and make_fleet.host(15) not in hosts, "half a file is nothing"
+
+    # What is damaged is found before the database is locked: it needs no writer to end.
+    writer = sqlite3.connect(db, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    r = answer("fleet", "add", mixed / "half.jsonl", mixed / "deep.json", database=db, code=65)
+    assert r["failed"] == 2 and "line 3" in r["left_out"][0]["why"], r
+    writer.execute("ROLLBACK")
+    writer.close()
 
     # What was simulated is told apart, whatever else is asked.
     sim = json.dumps(make_fleet.prove(plan, 3, 9, simulated=True))

@@ -177,12 +177,140 @@ static void test_bench(void **state)
 	pp_result_free(r);
 }
 
+/*
+ * As many figures, pairs and rows as are read, each looked up in the others: whoever multiplies
+ * them does not come to an end in time.
+ */
+static void test_many_figures(void **state)
+{
+	struct pp_buf text = PP_BUF(32 << 20);
+	struct pp_result *r = NULL;
+
+	(void)state;
+	pp_buf_str(&text, "{\"schema\":\"peerpath.bench/1\",\"nodes\":[{\"host\":\"a\"},{\"host\":"
+			  "\"b\"}],\"pairs\":[");
+	for (int i = 0; i < 4096; i++)
+		pp_buf_printf(&text, "%s{\"rail\":%d,\"ends\":[{\"node\":0},{\"node\":1}]}",
+			      i ? "," : "", i % 256);
+	pp_buf_str(&text, "],\"transfer\":{\"rows\":[");
+	for (int i = 0; i < 65536; i++)
+		pp_buf_printf(&text,
+			      "%s{\"pair\":%d,\"rung\":\"dmabuf\",\"registration_state\":\"%s\"}",
+			      i ? "," : "", i % 4096, i < 65535 - 4000 ? "unproven" : "proven");
+	pp_buf_str(&text, "],\"figures\":[");
+	for (int i = 0; i < 61440; i++)
+		pp_buf_printf(&text,
+			      "%s{\"pair\":%d,\"rung\":\"%s\",\"operation\":\"write\",\"measure\":"
+			      "\"bandwidth\",\"size_bytes\":%d,\"median_mb_per_s\":%d%s}",
+			      i ? "," : "", i % 4096, i < 4096 ? "dmabuf" : "host", i / 4096, i + 1,
+			      i < 4096 ? ",\"direct_to_staged_ratio\":2" : "");
+	pp_buf_str(&text, "]}}");
+	assert_int_equal(text.failed, 0);
+	assert_int_equal(reading(pp_buf_text(&text), &r), 0);
+	pp_buf_done(&text);
+	/* Two ends, 256 rails, two ways: of each the largest size, the first of equal ones. */
+	assert_int_equal(r->n_figures, 2 * 256 * 2);
+	for (size_t i = 0; i < r->n_figures; i++) {
+		const struct pp_result_figure *f = &r->figure[i];
+		bool host = !strcmp(f->what, "host write bandwidth");
+
+		assert_int_equal(f->size_bytes, host ? 14 : 0);
+		assert_int_equal((int)f->value, (host ? 14 * 4096 : 0) + f->rail + 1);
+	}
+	assert_int_equal(r->n_gains, 4096);
+	for (size_t i = 0; i < r->n_gains; i++)
+		assert_int_equal(r->gain[i].proven, i >= 4096 - 4001);
+	pp_result_free(r);
+}
+
+/* The same names again and again, and a great many of them. */
+static void test_many_names(void **state)
+{
+	struct pp_buf text = PP_BUF(32 << 20);
+	struct pp_result *r = NULL;
+
+	(void)state;
+	pp_buf_str(&text, "{\"schema\":\"peerpath.comparison/1\",\"simulated\":false,\"verdict\":"
+			  "\"pass\",\"metrics\":[");
+	for (int m = 0; m < 32; m++) {
+		pp_buf_printf(&text, "%s{\"metric\":\"m\",\"change\":\"missing\",\"nodes\":[",
+			      m ? "," : "");
+		for (int b = 0; b < 256; b++) {
+			pp_buf_printf(&text, "%s{\"nodes\":\"", b ? "," : "");
+			for (int i = 0; i < 128; i++)
+				pp_buf_printf(&text, "%s%03x", i ? " " : "",
+					      b < 8 ? b * 128 + i : 1023);
+			pp_buf_str(&text, "\"}");
+		}
+		pp_buf_str(&text, "]}");
+	}
+	pp_buf_str(&text, "]}");
+	assert_int_equal(text.failed, 0);
+	assert_int_equal(reading(pp_buf_text(&text), &r), 0);
+	pp_buf_done(&text);
+	assert_int_equal(r->n_nodes, 1024);
+	assert_string_equal(r->node[0].host, "000");
+	assert_string_equal(r->node[1023].host, "3ff");
+	pp_result_free(r);
+}
+
+/* Facts of 4096 objects, each of which is looked up: equal keys give the first one's value. */
+static void test_many_facts(void **state)
+{
+	struct pp_buf text = PP_BUF(1 << 20);
+	struct pp_result *r = NULL;
+	bool seen = false;
+
+	(void)state;
+	pp_buf_str(
+		&text,
+		"{\"schema\":\"peerpath.prove/1\",\"simulated\":false,\"verdict\":\"pass\"," GATES
+		",\"node\":{\"host\":\"a\",\"facts\":[");
+	for (int i = 4095; i >= 0; i--)
+		pp_buf_printf(&text, "%s{\"fact\":\"%s\",\"of\":\"%d\",\"value\":\"%s\"}",
+			      i < 4095 ? "," : "", i % 2 ? "gpu.vbios" : "gpu.name", i / 4 * 4,
+			      i % 4 == 3   ? "first"
+			      : i % 4 == 1 ? "second"
+					   : "H200");
+	pp_buf_str(&text, "]}}");
+	assert_int_equal(reading(pp_buf_text(&text), &r), 0);
+	pp_buf_done(&text);
+	for (size_t i = 0; i < r->node->n_facts; i++)
+		if (!strcmp(r->node->fact[i].key, "gpus")) {
+			assert_string_equal(r->node->fact[i].value, "256 x H200 first");
+			seen = true;
+		}
+	assert_true(seen);
+	pp_result_free(r);
+}
+
+/* Each pair of brackets takes a hundred times its room in memory. */
+static void test_dense(void **state)
+{
+	static const char *const pairs[] = {"{},", "[],", "1,"};
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(pairs); i++) {
+		struct pp_buf text = PP_BUF(32 << 20);
+		struct pp_result *r = NULL;
+
+		pp_buf_str(&text, "{\"schema\":\"peerpath.prove/1\",\"more\":[");
+		for (int k = 0; k < 4000000; k++)
+			pp_buf_str(&text, pairs[i]);
+		pp_buf_str(&text, "0]}");
+		assert_int_equal(reading(pp_buf_text(&text), &r), -EFBIG);
+		pp_buf_done(&text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused),	     cmocka_unit_test(test_prove),
 		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_bench),
+		cmocka_unit_test(test_bench),	     cmocka_unit_test(test_many_figures),
+		cmocka_unit_test(test_many_names),   cmocka_unit_test(test_many_facts),
+		cmocka_unit_test(test_dense),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
