@@ -83,6 +83,14 @@ struct pp_watcher {
 	int (*look)(struct pp_watch_context *at, void **state, struct pp_looks *into,
 		    struct pp_error *err);
 	void (*end)(void *state); /* NULL when it keeps nothing */
+	/*
+	 * Of one whose files may lie on a server that is gone: what they are called ("job logs"), for
+	 * then it looks in a process of its own (daemon/apart.h); NULL from it: nothing of @at can
+	 * hang. NULL: it looks where the monitor is.
+	 */
+	const char *(*apart)(const struct pp_watch_context *at);
+	/* With it: what cannot be known while there is no answer. */
+	int (*silent)(const struct pp_watch_context *at, struct pp_looks *into, const char *why);
 };
 
 /* All watchers, in the order in which they look; NULL ends. daemon/watchers.c. */

@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "daemon/apart.h"
 #include "base/banned.h"
 
 enum { PIECE = 64 << 10 };
@@ -108,6 +109,7 @@ static int take(struct pp_tails *t, const char *path, const char *recalled)
 	struct pp_tail one = {.part = PP_BUF(PP_TAIL_LINE + 1)}, *known;
 	struct stat st;
 
+	pp_apart_doing("opening", path);
 	one.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	if (one.fd < 0 || fstat(one.fd, &st) || !S_ISREG(st.st_mode)) {
 		(void)snprintf(t->why, sizeof(t->why), "%.160s: %s", path,
@@ -155,7 +157,10 @@ static int list(struct pp_tails *t, const char *const *globs, const char *recall
 		t->file[i].seen = false;
 	for (; !r && globs && *globs; globs++) {
 		glob_t found;
-		int g = glob(*globs, 0, NULL, &found);
+		int g;
+
+		pp_apart_doing("listing", *globs);
+		g = glob(*globs, 0, NULL, &found);
 
 		if (g == GLOB_NOSPACE)
 			return -ENOMEM;
@@ -217,6 +222,7 @@ static int read_one(struct pp_tail *f, struct reading *r, bool *ret_end)
 	int ret = 0;
 
 	*ret_end = false;
+	pp_apart_doing("reading", f->path);
 	check_beginning(f);
 	r->skipped = 0;
 	if (!fstat(f->fd, &st) && (uint64_t)st.st_size > f->offset + PP_TAIL_BEHIND) {

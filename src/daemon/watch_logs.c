@@ -206,5 +206,20 @@ static void end(void *state)
 	free(l);
 }
 
-const struct pp_watcher pp_watch_logs = {
-	.name = "logs", .period_ms = 5000, .look = look, .end = end};
+static const char *apart(const struct pp_watch_context *at)
+{
+	return at->logs && *at->logs ? "job logs" : NULL;
+}
+
+static int silent(const struct pp_watch_context *at, struct pp_looks *into, const char *why)
+{
+	(void)at;
+	return pp_look_unknown(into, PP_SIGNAL_NCCL_ERRORS, "logs", "%s", why);
+}
+
+const struct pp_watcher pp_watch_logs = {.name = "logs",
+					 .period_ms = 5000,
+					 .look = look,
+					 .end = end,
+					 .apart = apart,
+					 .silent = silent};

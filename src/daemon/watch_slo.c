@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "daemon/apart.h"
 #include "daemon/loopback.h"
 #include "daemon/samples.h"
 #include "daemon/watch.h"
@@ -44,6 +45,11 @@ static int take(void *ctx, const char *name, size_t len, size_t bare, double val
 	return pp_look_number(t->into, PP_SIGNAL_SLO, object, NULL, value);
 }
 
+static bool is_url(const char *where)
+{
+	return !strncmp(where, "http://", 7);
+}
+
 /* Either way the whole text. A recording opens no socket. */
 static int fetch(struct pp_watch_context *at, const char *where, struct pp_buf *to,
 		 struct pp_error *why)
@@ -53,12 +59,13 @@ static int fetch(struct pp_watch_context *at, const char *where, struct pp_buf *
 	char *text;
 	int r;
 
-	if (!strncmp(where, "http://", 7)) {
+	if (is_url(where)) {
 		if (!at->live)
 			return pp_error_set(why, -ENODATA, "a recording opens no socket");
 		r = pp_loopback_parse(where, &l, why);
 		return r ? r : pp_loopback_get(&l, LIMIT, to, why);
 	}
+	pp_apart_doing("reading", where);
 	text = malloc(ANSWER);
 	r = text ? pp_source_read(at->source, where, text, ANSWER, &len) : -ENOMEM;
 	if (!r)
@@ -69,13 +76,34 @@ static int fetch(struct pp_watch_context *at, const char *where, struct pp_buf *
 	return r ? r : to->failed;
 }
 
+static const char *wanted_of(const char *slo)
+{
+	const char *hash = strchr(slo, '#');
+
+	return hash && hash[1] ? hash + 1 : NULL;
+}
+
+static int silent(const struct pp_watch_context *at, struct pp_looks *into, const char *why)
+{
+	const char *wanted = wanted_of(at->slo);
+
+	return pp_look_unknown(into, PP_SIGNAL_SLO, wanted ? wanted : "application", "%s", why);
+}
+
+/* An endpoint has its own deadline, and a recording is no server. */
+static const char *apart(const struct pp_watch_context *at)
+{
+	bool file = at->slo && !is_url(at->slo) && pp_source_mode(at->source) != PP_SOURCE_REPLAY;
+
+	return file ? "application's file" : NULL;
+}
+
 static int look_now(struct pp_watch_context *at, struct pp_looks *into)
 {
 	struct pp_buf PP_AUTO_BUF text = PP_BUF(ANSWER);
 	struct taking taking = {.into = into};
 	struct pp_error why = {0};
 	char where[WHERE];
-	const char *hash = strchr(at->slo, '#');
 	size_t odd;
 	int r;
 
@@ -84,14 +112,12 @@ static int look_now(struct pp_watch_context *at, struct pp_looks *into)
 				       "its address is too long");
 	(void)memcpy(where, at->slo, strcspn(at->slo, "#"));
 	where[strcspn(at->slo, "#")] = '\0';
-	taking.wanted = hash && hash[1] ? hash + 1 : NULL;
+	taking.wanted = wanted_of(at->slo);
 	r = fetch(at, where, &text, &why);
 	if (r == -ENOMEM)
 		return r;
 	if (r)
-		return pp_look_unknown(into, PP_SIGNAL_SLO,
-				       taking.wanted ? taking.wanted : "application", "%s",
-				       why.text);
+		return silent(at, into, why.text);
 	r = pp_samples_read(pp_buf_text(&text), text.len, take, &taking, &odd);
 	if (!r && !taking.n)
 		r = pp_look_unknown(into, PP_SIGNAL_SLO,
@@ -109,4 +135,5 @@ static int look(struct pp_watch_context *at, void **state, struct pp_looks *into
 	return r ? pp_error_set(err, r, "watching the application: %s", pp_source_why(r)) : 0;
 }
 
-const struct pp_watcher pp_watch_slo = {.name = "slo", .period_ms = 15000, .look = look};
+const struct pp_watcher pp_watch_slo = {
+	.name = "slo", .period_ms = 15000, .look = look, .apart = apart, .silent = silent};

@@ -25,9 +25,23 @@ static bool is_due(const struct pp_watching *w, size_t i)
 	return w->context.now_ns + slack >= w->next_ns[i];
 }
 
+/* *ret_looked false: its answer is still to come. */
+static int look(struct pp_watching *w, size_t i, bool *ret_looked, struct pp_error *err)
+{
+	const struct pp_watcher *watcher = w->watchers[i];
+	const char *name = watcher->apart ? watcher->apart(&w->context) : NULL;
+
+	*ret_looked = true;
+	if (name)
+		return pp_apart_look(&w->apart[i], watcher, name, &w->context, &w->looks,
+				     ret_looked, err);
+	return watcher->look(&w->context, &w->state[i], &w->looks, err);
+}
+
 int pp_watching_look(struct pp_watching *w, struct pp_round *round, struct pp_error *err)
 {
 	size_t n = 0;
+	bool looked;
 	int r = 0;
 
 	pp_arena_done(&w->arena);
@@ -38,7 +52,8 @@ int pp_watching_look(struct pp_watching *w, struct pp_round *round, struct pp_er
 			continue;
 		w->next_ns[i] = w->context.now_ns + period_of(w, i);
 		w->part[n++] = (struct pp_round_part){w->watchers[i]->name, w->looks.n};
-		r = w->watchers[i]->look(&w->context, &w->state[i], &w->looks, err);
+		r = look(w, i, &looked, err);
+		n -= !looked;
 		if (w->alive)
 			w->alive(w->alive_ctx);
 	}
@@ -64,9 +79,11 @@ int64_t pp_watching_next(const struct pp_watching *w)
 
 void pp_watching_done(struct pp_watching *w)
 {
-	for (size_t i = 0; i < PP_WATCHERS_MOST && w->watchers[i]; i++)
+	for (size_t i = 0; i < PP_WATCHERS_MOST && w->watchers[i]; i++) {
+		w->apart[i] = pp_apart_free(w->apart[i]);
 		if (w->watchers[i]->end && w->state[i])
 			w->watchers[i]->end(w->state[i]);
+	}
 	pp_arena_done(&w->arena);
 	*w = (struct pp_watching){0};
 }

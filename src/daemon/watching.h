@@ -5,6 +5,7 @@
 #ifndef PP_DAEMON_WATCHING_H
 #define PP_DAEMON_WATCHING_H
 
+#include "daemon/apart.h"
 #include "daemon/judge.h"
 
 enum { PP_WATCHERS_MOST = 32 };
@@ -17,7 +18,8 @@ struct pp_watching {
 	void *alive_ctx;
 	/* Of this object. */
 	void *state[PP_WATCHERS_MOST];
-	int64_t next_ns[PP_WATCHERS_MOST]; /* monotonic; 0: at once */
+	struct pp_apart *apart[PP_WATCHERS_MOST]; /* NULL: it looks here */
+	int64_t next_ns[PP_WATCHERS_MOST];	  /* monotonic; 0: at once */
 	struct pp_arena arena;
 	struct pp_looks looks;
 	struct pp_round_part part[PP_WATCHERS_MOST];

@@ -193,6 +193,11 @@ enum pp_source_mode pp_source_mode(const struct pp_source *s)
 	return s->mode;
 }
 
+int pp_source_root_fd(const struct pp_source *s)
+{
+	return s->store.root_fd;
+}
+
 bool pp_source_may_ask(const struct pp_source *s)
 {
 	return s->may_ask;

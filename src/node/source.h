@@ -37,6 +37,8 @@ int pp_source_replay_record(struct pp_record *record, struct pp_source **ret, st
 struct pp_source *pp_source_free(struct pp_source *s); /* returns NULL */
 
 enum pp_source_mode pp_source_mode(const struct pp_source *s);
+/* The descriptor below which its files are opened; -1: none, they are this machine's. Borrowed. */
+int pp_source_root_fd(const struct pp_source *s);
 /* May drivers, sockets and this process's environment be asked? */
 bool pp_source_may_ask(const struct pp_source *s);
 /* Where from, for people: "live", "root /host", "replay h200.tar.zst". Borrowed. */
