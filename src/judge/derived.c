@@ -30,6 +30,11 @@ const char *pp_derived_word(unsigned int i)
 		return word;
 	for (unsigned int n = 0; pp_derived_nccl_word(n); n++)
 		i--;
+	word = pp_derived_launch_word(i);
+	if (word)
+		return word;
+	for (unsigned int n = 0; pp_derived_launch_word(n); n++)
+		i--;
 	word = pp_derived_shell_word(i);
 	if (word)
 		return word;
@@ -264,6 +269,7 @@ void pp_derived_read(struct pp_derived *d, const char *text, size_t len, uint64_
 	pp_derived_read_measured(d, text, len, line);
 	pp_derived_read_steps(d, text, len, line);
 	pp_derived_read_nccl(d, text, len, line);
+	pp_derived_read_launch(d, text, len, line);
 	pp_derived_read_shell(d, text, len, line);
 }
 

@@ -14,6 +14,7 @@
  *   peerpath: NCCL_ALGO differs between processes: Ring and Tree
  *   peerpath: the driver knows CUDA 11.0 only, NCCL was built with a later release of it: 11.7
  *   peerpath: nccl-tests ran several times side by side, each process alone
+ *   peerpath: the first task that srun saw end was killed
  *   peerpath: ranks wait in different collectives: rank 0 in ALLREDUCE 12, rank 1 in BROADCAST 12
  *   peerpath: lsmod lists no nv_peer_mem
  *   peerpath: ibv_devices lists no device
@@ -33,7 +34,7 @@
 enum { PP_DERIVED_GIDS = 64, PP_DERIVED_VERSION = 24, PP_DERIVED_SENTENCE = 160 };
 enum { PP_DERIVED_VALUE = 40, PP_DERIVED_PROCESS = 64, PP_DERIVED_SETTINGS = 32 };
 enum { PP_DERIVED_PATHS = 8, PP_DERIVED_PATH = 48 };
-enum { PP_DERIVED_SENTENCES = 20, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
+enum { PP_DERIVED_SENTENCES = 21, PP_DERIVED_COUNTERS = 128, PP_DERIVED_RANKS = 4096 };
 
 struct pp_derived_counter {
 	char key[96]; /* what stands before it in its line, and its name */
@@ -90,6 +91,7 @@ struct pp_derived {
 	unsigned int tests_open; /* headers of nccl-tests since the last results or failure */
 	uint64_t tests_line;	 /* of the last */
 	bool tests_listed;	 /* its ranks have been listed */
+	bool task_ended;	 /* srun told of an end, or of ending the rest */
 	uint64_t waiting[PP_DERIVED_RANKS / 64]; /* bits of the ranks that did */
 	uint64_t line[PP_DERIVED_SENTENCES];	 /* of each: the line that completed it; 0 none */
 	char sentence[PP_DERIVED_SENTENCES][PP_DERIVED_SENTENCE];

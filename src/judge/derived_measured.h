@@ -2,7 +2,8 @@
 /*
  * Inside of struct pp_derived: what its files share. derived_measured.c reads what was measured
  * (counters, bandwidths) and what UCX says of a memory domain, derived_steps.c where ranks wait,
- * derived_shell.c what commands answered, derived_nccl.c what NCCL's processes say together.
+ * derived_shell.c what commands answered, derived_nccl.c what NCCL's processes say together,
+ * derived_launch.c how the first task of a Slurm step ended.
  */
 #ifndef PP_JUDGE_DERIVED_MEASURED_H
 #define PP_JUDGE_DERIVED_MEASURED_H
@@ -31,6 +32,7 @@ enum pp_derived_which {
 	PP_DERIVED_DRIVER,
 	PP_DERIVED_ALONE,
 	PP_DERIVED_NODE,
+	PP_DERIVED_TASK,
 };
 
 /* The first of each kind stays. */
@@ -49,6 +51,9 @@ void pp_derived_read_steps(struct pp_derived *d, const char *text, size_t len, u
 
 const char *pp_derived_nccl_word(unsigned int i); /* NULL past the last */
 void pp_derived_read_nccl(struct pp_derived *d, const char *text, size_t len, uint64_t line);
+
+const char *pp_derived_launch_word(unsigned int i); /* NULL past the last */
+void pp_derived_read_launch(struct pp_derived *d, const char *text, size_t len, uint64_t line);
 
 const char *pp_derived_shell_word(unsigned int i); /* NULL past the last */
 /* Also for lines without such a word while an answer is awaited (shell.asks). */

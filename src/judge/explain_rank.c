@@ -315,6 +315,16 @@ static bool is_cause(const struct pp_diagnosis *d)
 	return d->known->kind == PP_KNOWN_PROBLEM && !d->caused;
 }
 
+/* A launcher tells of an end some seconds later; what came longer after has not caused it. */
+enum { TOLD_LATE_US = 15 * 1000 * 1000 };
+
+static bool came_after(const struct pp_diagnosis *a, const struct pp_diagnosis *b)
+{
+	const struct pp_stamp *x = &a->evidence[0]->stamp, *y = &b->evidence[0]->stamp;
+
+	return x->time_us >= 0 && y->time_us >= 0 && x->time_us - y->time_us > TOLD_LATE_US;
+}
+
 /* What follows from an earlier problem, and the general consequences of any. */
 static void find_causes(struct pp_diagnosis *list, size_t n)
 {
@@ -327,7 +337,7 @@ static void find_causes(struct pp_diagnosis *list, size_t n)
 			if (k == i || c->known->kind != PP_KNOWN_PROBLEM)
 				continue;
 			if (names(d->known->follows, c->known) &&
-			    !names(c->known->follows, d->known))
+			    !names(c->known->follows, d->known) && !came_after(c, d))
 				d->caused = c->known;
 		}
 	}

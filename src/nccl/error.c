@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nccl/error.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -81,6 +82,15 @@ static bool is_harmless_event(const char *text)
 	return false;
 }
 
+/*
+ * A process that gives up aborts itself, also by a fault while it does so, or is asked to end by
+ * its launcher; those signals say nothing of what came first.
+ */
+static bool is_own_end(uint32_t signal)
+{
+	return signal != SIGKILL && signal != SIGBUS;
+}
+
 enum pp_nccl_nature pp_nccl_error_nature(const struct pp_nccl_error *e)
 {
 	const struct status *s = status_of(e);
@@ -88,6 +98,9 @@ enum pp_nccl_nature pp_nccl_error_nature(const struct pp_nccl_error *e)
 	switch (e->key.kind) {
 	case PP_NCCL_COMPLETION:
 		return s ? s->nature : PP_NCCL_NATURE_NETWORK;
+	case PP_NCCL_PROCESS_ENDED:
+		return is_own_end(e->key.status) ? PP_NCCL_NATURE_CONSEQUENCE
+						 : PP_NCCL_NATURE_PROCESS;
 	case PP_NCCL_REGISTER_FAILED:
 		return PP_NCCL_NATURE_REGISTRATION;
 	case PP_NCCL_SETUP_FAILED:
@@ -115,6 +128,8 @@ const char *pp_nccl_error_name(const struct pp_nccl_error *e)
 		return "async-event";
 	case PP_NCCL_FAILOVER:
 		return "failover";
+	case PP_NCCL_PROCESS_ENDED:
+		return "process-ended";
 	case PP_NCCL_UNLIKE_DEVICES:
 	case PP_NCCL_SETUP_FAILED:
 		return "setup";
@@ -150,6 +165,12 @@ const char *pp_nccl_error_cause(const struct pp_nccl_error *e)
 		return "a port was lost and another carries its traffic: the same memory, by "
 		       "another "
 		       "NIC than the connection lines name";
+	case PP_NCCL_PROCESS_ENDED:
+		return is_own_end(e->key.status) ? "the process of a rank ended by a signal, as "
+						   "one does that gives up"
+						 : "the process of a rank was killed; that its "
+						   "peers then had no answer "
+						   "follows from it";
 	case PP_NCCL_UNLIKE_DEVICES:
 		return "the two ends are InfiniBand and RoCE: they cannot connect";
 	case PP_NCCL_SETUP_FAILED:
@@ -159,6 +180,11 @@ const char *pp_nccl_error_cause(const struct pp_nccl_error *e)
 	}
 }
 
+bool pp_nccl_error_is_silence(const struct pp_nccl_error *e)
+{
+	return e->key.kind == PP_NCCL_COMPLETION && (e->key.status == 12 || e->key.status == 13);
+}
+
 /* Which of two causes came first; equal or unknown times keep the order of the input. */
 static bool before(const struct pp_nccl_error *a, const struct pp_nccl_error *b)
 {
@@ -166,8 +192,12 @@ static bool before(const struct pp_nccl_error *a, const struct pp_nccl_error *b)
 
 	if (a->stamp[0] && b->stamp[0] && strcmp(a->stamp, b->stamp) != 0)
 		return strcmp(a->stamp, b->stamp) < 0;
-	/* without times: memory that was not registered explains what follows */
-	return x == PP_NCCL_NATURE_REGISTRATION && y != x;
+	/* without times: memory that was not registered explains what follows, */
+	if (x == PP_NCCL_NATURE_REGISTRATION)
+		return y != x;
+	/* and a process that is gone explains that it did not answer */
+	return x == PP_NCCL_NATURE_PROCESS && y == PP_NCCL_NATURE_NETWORK &&
+	       pp_nccl_error_is_silence(b);
 }
 
 uint32_t pp_nccl_error_root(const struct pp_nccl_job *job)

@@ -11,6 +11,7 @@
 enum pp_nccl_nature {
 	PP_NCCL_NATURE_MEMORY,	     /* a NIC could not use the memory it was given */
 	PP_NCCL_NATURE_REGISTRATION, /* memory could not be registered */
+	PP_NCCL_NATURE_PROCESS,	     /* a launcher saw a process end by a signal from outside */
 	PP_NCCL_NATURE_NETWORK,	     /* the peer could not be reached or did not answer */
 	PP_NCCL_NATURE_SETUP,	     /* the job never got as far as a transfer */
 	PP_NCCL_NATURE_CONSEQUENCE,
@@ -22,6 +23,9 @@ const char *pp_nccl_error_name(const struct pp_nccl_error *e);	/* "completion", 
 const char *pp_nccl_error_cause(const struct pp_nccl_error *e); /* one sentence */
 /* "IBV_WC_RETRY_EXC_ERR", NULL when it is no completion or unknown. */
 const char *pp_nccl_error_status(const struct pp_nccl_error *e);
+
+/* The peer did not answer, or was not ready: what both a dead one and a bad fabric look like. */
+bool pp_nccl_error_is_silence(const struct pp_nccl_error *e);
 
 /* Index of the root, PP_NCCL_NONE when no error needs a cause. */
 uint32_t pp_nccl_error_root(const struct pp_nccl_job *job);

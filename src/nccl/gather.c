@@ -143,6 +143,16 @@ static void add_return(struct pp_nccl_said *s, struct pp_nccl_span file, uint64_
 	}
 }
 
+/* "exited on signal 9 (Killed)", "failed (exitcode: -9)" */
+static uint64_t signal_of(struct pp_nccl_span text)
+{
+	uint64_t n = 0;
+
+	if (!pp_nccl_span_number(text, "(exitcode: -", false, &n))
+		(void)pp_nccl_span_number(text, " signal ", false, &n);
+	return n;
+}
+
 void pp_nccl_gather_error(struct pp_nccl_said *s)
 {
 	const struct pp_nccl_field *f = s->event->field;
@@ -167,6 +177,9 @@ void pp_nccl_gather_error(struct pp_nccl_said *s)
 		break;
 	case PP_NCCL_COMPLETION_NAMED:
 		add_error(s, f[3].value, f[7].value);
+		break;
+	case PP_NCCL_PROCESS_ENDED:
+		add_error(s, signal_of(s->line->message), 0);
 		break;
 	case PP_NCCL_RETURN:
 		add_return(s, f[0].text, f[2].value);

@@ -83,6 +83,50 @@ static void void_path(struct pp_nccl_case *c)
 	}
 }
 
+/* Neither an error, nor the end of a communicator: as the log of one that was killed. */
+static bool just_ends(const struct pp_nccl_case *c, uint32_t process)
+{
+	const struct pp_nccl_job *job = c->job;
+	const struct pp_nccl_process *p = pp_nccl_table_at(&job->processes, process);
+	const struct pp_nccl_error *e;
+
+	if (p->same_as || !p->living || p->returned.file != PP_NCCL_NONE)
+		return false;
+	for (uint32_t i = 0; i < job->errors.n; i++) {
+		e = pp_nccl_table_at(&job->errors, i);
+		if (e->key.process == process && pp_nccl_error_nature(e) != PP_NCCL_NATURE_WARNING)
+			return false;
+	}
+	return true;
+}
+
+/* Where a peer did not answer and one process alone says nothing more, that is the one to look at.
+ */
+static void note_silent(struct pp_nccl_case *c, const struct pp_nccl_error *root)
+{
+	const struct pp_nccl_job *job = c->job;
+	const struct pp_nccl_process *p;
+	uint32_t silent = PP_NCCL_NONE;
+
+	if (!pp_nccl_error_is_silence(root))
+		return;
+	for (uint32_t i = 0; i < job->processes.n; i++) {
+		if (!just_ends(c, i))
+			continue;
+		if (silent != PP_NCCL_NONE)
+			return;
+		silent = i;
+	}
+	if (silent == PP_NCCL_NONE)
+		return;
+	p = pp_nccl_table_at(&job->processes, silent);
+	pp_nccl_because(c, p->place,
+			"of all, only process %" PRIu32
+			" on %s ends without an error and without the end of its communicator: "
+			"it was killed, or it hangs",
+			p->key.pid, pp_nccl_job_name(job, p->key.host));
+}
+
 static enum pp_nccl_claim claim(struct pp_nccl_case *c)
 {
 	struct pp_nccl_judgement *j = c->j;
@@ -107,9 +151,11 @@ static enum pp_nccl_claim claim(struct pp_nccl_case *c)
 	if (j->ends.gdr)
 		pp_nccl_because(c, j->ends.gdr_at, "%" PRIu32 " end%s between hosts, all GDRDMA",
 				j->ends.gdr, j->ends.gdr == 1 ? "" : "s");
-	if (root)
+	if (root) {
 		pp_nccl_because(c, root->place, "an error was reported: %s",
 				pp_nccl_error_cause(root));
+		note_silent(c, root);
+	}
 	if (!pp_nccl_proof(c))
 		return PP_NCCL_UNPROVEN;
 	if (!j->simulated)

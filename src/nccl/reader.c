@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "nccl/line.h"
 #include "nccl/record.h"
 #include "base/banned.h"
@@ -223,9 +224,19 @@ static uint64_t count_lines(const char *at, const char *end)
 	return n;
 }
 
-/* Where the next word, head and torn end are, so that none is searched for twice. */
+/* What launchers say of a process that ended by a signal (formats.def), without NCCL's name. */
+static const struct pp_nccl_span ENDS[] = {{" signal ", 8}, {"(exitcode: -", 12}};
+
+static const char *find_end(size_t i, const char *at, const char *end)
+{
+	const char *found = memmem(at, (size_t)(end - at), ENDS[i].at, ENDS[i].len);
+
+	return found ? found : end;
+}
+
+/* Where the next word, head, torn end and ends are, so that none is searched for twice. */
 struct sights {
-	const char *word, *head, *torn;
+	const char *word, *head, *torn, *ended[PP_ARRAY_LEN(ENDS)];
 };
 
 /* The next line of [at, end) that may say something; @end is behind a newline. */
@@ -242,6 +253,11 @@ static char *next_line(const struct pp_nccl_reader *r, struct sights *s, char *a
 		s->torn = find_torn(at, at, end);
 	first = s->word < s->head ? s->word : s->head;
 	first = s->torn < first ? s->torn : first;
+	for (size_t i = 0; i < PP_ARRAY_LEN(ENDS); i++) {
+		if (s->ended[i] < at)
+			s->ended[i] = find_end(i, at, end);
+		first = s->ended[i] < first ? s->ended[i] : first;
+	}
 	begin = end;
 	if (first < end) {
 		eol = memrchr(at, '\n', (size_t)(first - at));
@@ -268,6 +284,8 @@ static char *scan(struct pp_nccl_reader *r, char *at, char *end)
 	s.word = pp_nccl_line_find_word(at, whole);
 	s.head = find_head(at, whole);
 	s.torn = find_torn(at, at, whole);
+	for (size_t i = 0; i < PP_ARRAY_LEN(ENDS); i++)
+		s.ended[i] = find_end(i, at, whole);
 	while (at < whole) {
 		line = next_line(r, &s, at, whole);
 		r->number += count_lines(at, line);

@@ -220,6 +220,14 @@ def part_failed():
         need(status == 1 and d.get("verdict") == "fail" and err.count("\n") == 1, fault, status, err, d.get("verdict"))
         for part in parts:
             need(part in err and part in (d.get("ended") or ""), fault, "lacks", part, ":", err)
+    # the survivor's words about its peer follow from the death, whoever reads them
+    status, out, err = perf(*here(2), "--sizes", "4K", *SHORT, env=environment(PP_FAKE_NCCL="die@1:3", NCCL_DEBUG="INFO"))
+    read = {"input": out + err, "capture_output": True, "text": True, "timeout": LIMIT, "check": False}
+    causes = json.loads(subprocess.run([PEERPATH, "explain", "-", "--no-node", "--json"], **read).stdout)["diagnoses"]
+    errors = json.loads(subprocess.run([PEERPATH, "nccl", "judge", "--json", "-"], **read).stdout)["errors"]
+    need("closed by remote peer" in out + err, "the survivor says nothing", out[-400:], err)
+    need(causes[0]["rule"] == "killed-by-nine", "explain:", [c["rule"] for c in causes])
+    need([e["kind"] for e in errors if e["root"]] == ["process-ended"], "judge:", errors)
     for fault in ("hang@1:3", "hang"):
         status, d, err = document(*here(2), "--sizes", "4K", "-T", "1", *SHORT, env=environment(PP_FAKE_NCCL=fault))
         need(status == 1 and "did not end in 1 s" in err and d.get("ended") in err, fault, status, err)

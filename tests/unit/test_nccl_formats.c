@@ -370,6 +370,15 @@ static const struct sample {
 	 PP_NCCL_APPLICATION_FAILED, 0, ANY},
 	{"RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:825", PP_NCCL_APPLICATION_FAILED, 0,
 	 ANY},
+	{"mpirun noticed that process rank 1 with PID 4242 on node n2 exited on signal 9 (Killed).",
+	 PP_NCCL_PROCESS_ENDED, 0, ANY},
+	{"E1130 10:00:00 9 torch/distributed/elastic/multiprocessing/api.py:826] failed (exitcode: "
+	 "-9) local_rank: 1 (pid: 44) of binary: /usr/bin/python3",
+	 PP_NCCL_PROCESS_ENDED, 0, ANY},
+	{"peerpath nccl: rank 1 on n2: agent was killed by signal 9 (KILL), at all_reduce of 8 "
+	 "bytes",
+	 PP_NCCL_PROCESS_ENDED, 0, ANY},
+	{"mpirun: process rank 1 ended with status 9", PP_NCCL_OTHER, 0, ANY},
 	{WARN("something that nobody has seen"), PP_NCCL_WARNING, 0, ANY},
 	{INFO("something that nobody has seen"), PP_NCCL_OTHER, 0, ANY},
 };
