@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/fd.h"
 #include "bundle/tree.h"
 #include "base/banned.h"
 
@@ -38,16 +39,13 @@ static int open_nested(const struct pp_bundle_file *f, struct pp_bundle **ret, s
 {
 	int PP_AUTO_CLOSE fd = memfd_create("capture", MFD_CLOEXEC);
 	char path[48];
+	int r;
 
 	if (fd < 0)
 		return pp_error_set(err, -errno, "memfd: %s", strerror(errno));
-	for (size_t done = 0; done < f->len;) {
-		ssize_t n = write(fd, f->data + done, f->len - done);
-
-		if (n <= 0)
-			return pp_error_set(err, n ? -errno : -EIO, "memfd: %s", strerror(errno));
-		done += (size_t)n;
-	}
+	r = pp_fd_write(fd, f->data, f->len);
+	if (r)
+		return pp_error_set(err, r, "memfd: %s", strerror(-r));
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return pp_bundle_open(path, ret, err);
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "bundle/load.h"
 #include "bundle/zst.h"
 #include "node/source.h"
@@ -40,18 +41,13 @@ int pp_bundle_open_bytes(const char *name, const char *bytes, size_t len, struct
 {
 	int PP_AUTO_CLOSE fd = memfd_create("bundle", MFD_CLOEXEC);
 	struct pp_bundle *b = NULL;
-	size_t done = 0;
-	int r = fd < 0 ? pp_error_set(err, -errno, "no room for it") : 0;
+	int r = fd < 0 ? -errno : 0;
 
-	while (!r && done < len) {
-		ssize_t n = write(fd, bytes + done, len - done);
-
-		if (n < 0 && errno != EINTR)
-			r = pp_error_set(err, -errno, "no room for it");
-		done += n > 0 ? (size_t)n : 0;
-	}
+	r = r ? r : pp_fd_write(fd, bytes, len);
 	if (!r && lseek(fd, 0, SEEK_SET))
-		r = pp_error_set(err, -errno, "no room for it");
+		r = -errno;
+	if (r)
+		(void)pp_error_set(err, r, "no room for it");
 	r = r ? r : pp_bundle_new(&b, err);
 	r = r ? r : from_archive(fd, b, err);
 	r = r ? r : pp_bundle_loaded(b, err);

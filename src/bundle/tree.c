@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/banned.h"
 
 enum { DEPTH_MAX = 256 };
 
-static int failed(const struct pp_member *m, struct pp_error *err)
+static int failed(const struct pp_member *m, int code, struct pp_error *err)
 {
-	int code = -errno;
 	char text[128];
 
 	return pp_error_set(err, code, "'%.200s': %s", m->path,
@@ -25,31 +25,23 @@ static int put_file(int dir_fd, const struct pp_member *m, struct pp_error *err)
 {
 	int fd =
 		openat(dir_fd, m->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	size_t done = 0;
-	ssize_t n;
-	int r = 0;
+	int r;
 
 	if (fd < 0)
-		return failed(m, err);
-	while (!r && done < m->len) {
-		n = write(fd, m->data + done, m->len - done);
-		if (n >= 0)
-			done += (size_t)n;
-		else if (errno != EINTR)
-			r = failed(m, err);
-	}
+		return failed(m, -errno, err);
+	r = pp_fd_write(fd, m->data, m->len);
 	if (close(fd) && !r)
-		r = failed(m, err);
-	return r;
+		r = -errno;
+	return r ? failed(m, r, err) : 0;
 }
 
 int pp_tree_put(int dir_fd, const struct pp_member *m, struct pp_error *err)
 {
 	switch (m->kind) {
 	case PP_MEMBER_DIR:
-		return mkdirat(dir_fd, m->path, 0700) ? failed(m, err) : 0;
+		return mkdirat(dir_fd, m->path, 0700) ? failed(m, -errno, err) : 0;
 	case PP_MEMBER_LINK:
-		return symlinkat(m->target, dir_fd, m->path) ? failed(m, err) : 0;
+		return symlinkat(m->target, dir_fd, m->path) ? failed(m, -errno, err) : 0;
 	case PP_MEMBER_FILE:
 		break;
 	}

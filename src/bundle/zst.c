@@ -9,6 +9,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/fd.h"
 #include "base/banned.h"
 
 enum {
@@ -54,28 +55,11 @@ int pp_zst_writer_new(int fd, struct pp_zst_writer **ret, struct pp_error *err)
 	return 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t len, struct pp_error *err)
-{
-	char text[128];
-	ssize_t n;
-
-	while (len) {
-		n = write(fd, bytes, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return pp_error_set(err, n ? -errno : -EIO, "write: %s",
-					    pp_errno_text(n ? errno : EIO, text, sizeof(text)));
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int compress(struct pp_zst_writer *w, const void *bytes, size_t len, ZSTD_EndDirective how,
 		    struct pp_error *err)
 {
 	ZSTD_inBuffer in = {bytes, len, 0};
+	char text[128];
 	size_t left;
 	int r;
 
@@ -85,9 +69,10 @@ static int compress(struct pp_zst_writer *w, const void *bytes, size_t len, ZSTD
 		left = ZSTD_compressStream2(w->z, &out, &in, how);
 		if (ZSTD_isError(left))
 			return pp_error_set(err, -EIO, "zstd: %s", ZSTD_getErrorName(left));
-		r = write_all(w->fd, w->out, out.pos, err);
+		r = pp_fd_write(w->fd, w->out, out.pos);
 		if (r)
-			return r;
+			return pp_error_set(err, r, "write: %s",
+					    pp_errno_text(r, text, sizeof(text)));
 	} while (in.pos < in.size || (how == ZSTD_e_end && left));
 	return 0;
 }

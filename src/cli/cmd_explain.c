@@ -58,33 +58,12 @@ static bool are_words(const struct pp_args *args)
 	return false;
 }
 
-static void push(struct explaining *e, const char *bytes, size_t len)
+static void push(void *arg, const char *bytes, size_t len)
 {
+	struct explaining *e = arg;
+
 	pp_explain_push(e->reader, bytes, len);
 	pp_explain_nccl_push(&e->nccl, bytes, len);
-}
-
-static int read_descriptor(struct explaining *e, int fd, const char **ret_why)
-{
-	bool begun = false;
-	char *PP_AUTO_FREE part = malloc(1 << 16);
-	ssize_t n;
-
-	if (!part)
-		return -ENOMEM;
-	while ((n = read(fd, part, 1 << 16))) {
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (pp_interrupted())
-			return -EINTR;
-		if (n > 0 && !begun && (*ret_why = pp_input_not_text(part, (size_t)n)))
-			return -EBADMSG;
-		begun |= n > 0;
-		if (n > 0)
-			push(e, part, (size_t)n);
-	}
-	push(e, "\n", 1);
-	return 0;
 }
 
 static int read_file(struct explaining *e, const char *file)
@@ -98,7 +77,9 @@ static int read_file(struct explaining *e, const char *file)
 		opened = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		fd = opened;
 	}
-	r = fd < 0 ? -errno : read_descriptor(e, fd, &why); /* a directory: EISDIR */
+	r = fd < 0 ? -errno : pp_input_stream(fd, push, e, &why); /* a directory: EISDIR */
+	if (!r)
+		push(e, "\n", 1);
 	if (r == -EINTR)
 		return PP_EXIT_INTERRUPTED;
 	return r ? pp_complain(e->args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT, "%s: %s",

@@ -20,25 +20,9 @@
 
 enum { TEXT_WIDTH = 80 };
 
-static int stream(struct pp_nccl_feed *f, int fd, const char **ret_why)
+static void push(void *arg, const char *bytes, size_t len)
 {
-	bool begun = false;
-	char part[64 << 10];
-	ssize_t n;
-
-	while ((n = read(fd, part, sizeof(part)))) {
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (pp_interrupted())
-			return -EINTR;
-		if (n > 0 && !begun && (*ret_why = pp_input_not_text(part, (size_t)n)))
-			return -EBADMSG;
-		begun |= n > 0;
-		if (n > 0)
-			pp_nccl_feed_push(f, part, (size_t)n);
-	}
-	pp_nccl_feed_end(f);
-	return 0;
+	pp_nccl_feed_push(arg, bytes, len);
 }
 
 static int read_log(const struct pp_args *args, struct pp_nccl_feed *f, const char *file)
@@ -54,7 +38,9 @@ static int read_log(const struct pp_args *args, struct pp_nccl_feed *f, const ch
 			return pp_complain(args, PP_EXIT_INPUT, "'%s': %s", file, strerror(errno));
 		fd = opened;
 	}
-	e = stream(f, fd, &why);
+	e = pp_input_stream(fd, push, f, &why);
+	if (!e)
+		pp_nccl_feed_end(f);
 	if (e == -EINTR)
 		return PP_EXIT_INTERRUPTED;
 	return e ? pp_complain(args, PP_EXIT_INPUT, "%s: %s", pp_input_name(file),

@@ -52,6 +52,26 @@ static int read_all(int fd, struct pp_buf *ret)
 	return 0;
 }
 
+int pp_input_stream(int fd, pp_input_push *push, void *arg, const char **ret_why)
+{
+	bool begun = false;
+	char part[64 << 10];
+	ssize_t n;
+
+	while ((n = read(fd, part, sizeof(part)))) {
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (pp_interrupted())
+			return -EINTR;
+		if (n > 0 && !begun && (*ret_why = pp_input_not_text(part, (size_t)n)))
+			return -EBADMSG;
+		begun |= n > 0;
+		if (n > 0)
+			push(arg, part, (size_t)n);
+	}
+	return 0;
+}
+
 int pp_input_read(const char *file, struct pp_buf *ret, struct pp_error *err)
 {
 	int PP_AUTO_CLOSE opened = -1; /* alone: the attribute is of all declared with it */

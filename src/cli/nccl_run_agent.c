@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/nccl_run_party.h"
@@ -73,16 +74,14 @@ static int start(struct serving *s, const json_t *message)
 /* The whole file; false: it is not there. */
 static bool read_report(const char *dir, struct pp_buf *text)
 {
-	char path[PATH_MAX], piece[4096];
-	ssize_t n;
+	char path[PATH_MAX];
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/" PP_NCCL_REPORT, dir);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while ((n = read(fd, piece, sizeof(piece))) > 0)
-		pp_buf_add(text, piece, (size_t)n);
+	(void)pp_fd_read(fd, text);
 	(void)close(fd);
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/banned.h"
 
 static int refuse(const char *path, int code, struct pp_error *err)
@@ -20,18 +21,13 @@ int pp_textfile_read(const char *path, struct pp_buf *ret, struct pp_error *err)
 {
 	/* O_NONBLOCK: opening a FIFO must not wait for a writer. */
 	int PP_AUTO_CLOSE fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	char block[16384];
 	struct stat st;
-	ssize_t n;
+	int r;
 
 	if (fd < 0 || fstat(fd, &st))
 		return refuse(path, -errno, err);
 	if (!S_ISREG(st.st_mode))
 		return pp_error_set(err, -EINVAL, "cannot read '%s': not a regular file", path);
-	while ((n = read(fd, block, sizeof(block))) > 0) {
-		pp_buf_add(ret, block, (size_t)n);
-		if (ret->failed)
-			return refuse(path, ret->failed, err);
-	}
-	return n < 0 ? refuse(path, -errno, err) : 0;
+	r = pp_fd_read(fd, ret);
+	return r ? refuse(path, r, err) : 0;
 }

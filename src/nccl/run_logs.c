@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/fd.h"
 #include "nccl/run_logging.h"
 #include "base/banned.h"
 
@@ -199,10 +200,7 @@ static int copy(const char *from, const char *to, bool append)
 	if (out < 0)
 		r = -errno;
 	while (!r && (n = read(in, piece, PIECE)) > 0)
-		for (ssize_t done = 0, part; !r && done < n; done += part) {
-			part = write(out, piece + done, (size_t)(n - done));
-			r = part < 0 ? -errno : 0;
-		}
+		r = pp_fd_write(out, piece, (size_t)n);
 	if (!r && n < 0)
 		r = -errno;
 	if (out >= 0)

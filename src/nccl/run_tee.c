@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "nccl/run_command.h"
 #include "base/banned.h"
 
@@ -23,20 +24,6 @@ struct copy {
 	uint64_t in_head, in_tail;
 	unsigned int which; /* of the two files of the end */
 };
-
-static bool write_all(int fd, const char *bytes, size_t len)
-{
-	ssize_t n;
-
-	while (len) {
-		n = write(fd, bytes, len);
-		if (n < 0 && errno != EINTR)
-			return false;
-		bytes += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
 
 static int create(const struct copy *c, unsigned int number)
 {
@@ -57,7 +44,7 @@ static void keep_end(struct copy *c, const char *bytes, size_t len)
 		c->in_tail = 0;
 	}
 	if (c->tail >= 0)
-		(void)write_all(c->tail, bytes, len);
+		(void)pp_fd_write(c->tail, bytes, len);
 	c->in_tail += len;
 }
 
@@ -67,7 +54,7 @@ static void keep(struct copy *c, const char *bytes, size_t len)
 	size_t part = len < room ? len : (size_t)room;
 
 	if (c->head >= 0 && part)
-		(void)write_all(c->head, bytes, part);
+		(void)pp_fd_write(c->head, bytes, part);
 	c->in_head += part;
 	if (len > part)
 		keep_end(c, bytes + part, len - part);
@@ -91,7 +78,7 @@ PP_NORETURN void pp_nccl_tee_run(const struct pp_nccl_tee *t, pid_t parent)
 	while ((n = read(t->in, piece, sizeof(piece)))) {
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 || !write_all(t->out, piece, (size_t)n))
+		if (n < 0 || pp_fd_write(t->out, piece, (size_t)n))
 			_exit(1);
 		keep(&c, piece, (size_t)n);
 	}

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "node/ask.h"
 #include "base/banned.h"
 
@@ -57,8 +58,6 @@ static PP_NORETURN void helper(const struct pp_question *q, pid_t parent, int ou
 	struct pp_json j = PP_JSON(&buf, false);
 	struct pp_error err = {0};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), r;
-	size_t done = 0;
-	ssize_t n;
 
 	for (unsigned int i = 0; i < n_shed; i++)
 		(void)close(shed[i]);
@@ -82,12 +81,8 @@ static PP_NORETURN void helper(const struct pp_question *q, pid_t parent, int ou
 		pp_json_str(&j, "failure", err.text);
 	pp_json_end_object(&j);
 	pp_buf_str(&buf, r ? "\n1" : "\n0");
-	while (!buf.failed && done < buf.len) {
-		n = write(out, buf.data + done, buf.len - done);
-		if (n < 0 && errno != EINTR)
-			break;
-		done += n > 0 ? (size_t)n : 0;
-	}
+	if (!buf.failed)
+		(void)pp_fd_write(out, buf.data, buf.len);
 	(void)close(out);
 	_exit(0);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "node/smi_compare.h"
 #include "base/banned.h"
 
@@ -54,22 +55,6 @@ static PP_NORETURN void child(const char *path, int out)
 	_exit(127);
 }
 
-static int read_all(int fd, struct pp_buf *b)
-{
-	char part[4096];
-	ssize_t n;
-
-	while ((n = read(fd, part, sizeof(part)))) {
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			pp_buf_add(b, part, (size_t)n);
-		if (b->failed)
-			return b->failed;
-	}
-	return 0;
-}
-
 static int run_program(const char *path, struct pp_buf *b, struct pp_error *err)
 {
 	int fds[2], status = 0, r;
@@ -82,7 +67,7 @@ static int run_program(const char *path, struct pp_buf *b, struct pp_error *err)
 	if (pid == 0)
 		child(path, fds[1]);
 	(void)close(fds[1]);
-	r = pid < 0 ? -errno : read_all(fds[0], b);
+	r = pid < 0 ? -errno : pp_fd_read(fds[0], b);
 	(void)close(fds[0]);
 	if (pid > 0 && r)
 		(void)kill(pid, SIGKILL);

@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "profile/disk_parent.h"
 #include "base/banned.h"
 
@@ -120,22 +121,6 @@ bool pp_disk_same(const struct pp_disk_state *a, const struct pp_disk_state *b)
 	       !strcmp(a->sha256, b->sha256);
 }
 
-static int read_all(int fd, struct pp_buf *ret)
-{
-	char block[16384];
-	ssize_t n;
-
-	while ((n = read(fd, block, sizeof(block)))) {
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			pp_buf_add(ret, block, (size_t)n);
-		if (ret->failed)
-			return ret->failed;
-	}
-	return 0;
-}
-
 /* Labels are the kernel's to give; what somebody has put there would not come back. */
 static bool has_attributes(int fd)
 {
@@ -174,7 +159,7 @@ static int read_open(int fd, const char *path, struct pp_buf *ret, struct pp_dis
 	if (why)
 		return pp_error_set(err, -EINVAL, "%s %s", path, why);
 	ret = ret ? ret : &own;
-	r = read_all(fd, ret);
+	r = pp_fd_read(fd, ret);
 	if (r)
 		return pp_error_set(err, r, "%s: %s", path, pp_errno_text(r, text, sizeof(text)));
 	*state = (struct pp_disk_state){.exists = true,

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "bundle/bundle.h"
 #include "store/fleet_parts.h"
 #include "base/banned.h"
@@ -76,13 +77,10 @@ static int add_bundle(struct pp_sql *sql, const char *path, struct pp_fleet_adde
 
 static int read_all(int fd, struct pp_buf *to, struct pp_error *err)
 {
-	char block[65536];
-	ssize_t n;
+	int r = pp_fd_read(fd, to);
 
-	while ((n = read(fd, block, sizeof(block))) > 0)
-		pp_buf_add(to, block, (size_t)n);
-	if (n < 0)
-		return pp_error_set(err, -errno, "%s", strerrordesc_np(errno));
+	if (r && !to->failed)
+		return pp_error_set(err, r, "%s", strerrordesc_np(-r));
 	if (to->failed)
 		return pp_error_set(err, to->failed,
 				    to->failed == -EFBIG ? "longer than a file of results may be"

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "store/serve_parts.h"
@@ -75,22 +75,11 @@ static void fail(struct pp_serve_request *r, unsigned int status, const char *wh
 void pp_serve_push_more(struct pp_serve *s, struct pp_serve_request *r, const char *data,
 			size_t len)
 {
-	ssize_t n;
-
 	r->bytes += len;
 	if (r->bytes > s->options.max_push)
 		fail(r, MHD_HTTP_CONTENT_TOO_LARGE, "larger than a push may be");
-	while (len && !r->failed) {
-		n = write(r->file, data, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			fail(r, MHD_HTTP_INSUFFICIENT_STORAGE, "no room for it here");
-			return;
-		}
-		data += n;
-		len -= (size_t)n;
-	}
+	if (!r->failed && pp_fd_write(r->file, data, len))
+		fail(r, MHD_HTTP_INSUFFICIENT_STORAGE, "no room for it here");
 }
 
 static unsigned int status_of(int error, const struct pp_fleet_added *added)

@@ -3,6 +3,7 @@
  * A file is put whole: whatever step of it the process ends at or fails at, and on a disk that is
  * full (a tmpfs of the kernel's). Each call that changes something comes by here: -Wl,--wrap.
  */
+#include "base/buf.h"
 #include "unit.h"
 
 #include <dirent.h>
@@ -382,6 +383,30 @@ static void test_writes(void **state)
 	assert_int_equal(count(folder), 1);
 }
 
+static void test_reads(void **state)
+{
+	struct pp_buf whole = PP_BUF(100 << 10), small = PP_BUF(LEN - 1);
+	static const char *const pieces[] = {"first ", "second"};
+	int ends[2], fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(pp_fd_read(fd, &small), -EFBIG);
+	(void)close(fd);
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(pp_fd_read(fd, &whole), -EISDIR);
+	(void)close(fd);
+	assert_int_equal(pipe(ends), 0);
+	for (size_t i = 0; i < PP_ARRAY_LEN(pieces); i++)
+		assert_int_equal(pp_fd_write(ends[1], pieces[i], strlen(pieces[i])), 0);
+	(void)close(ends[1]);
+	assert_int_equal(pp_fd_read(ends[0], &whole), 0);
+	(void)close(ends[0]);
+	assert_string_equal(pp_buf_text(&whole), "first second");
+	pp_buf_done(&whole);
+	pp_buf_done(&small);
+}
+
 /* What a folder without fsync(2) says is no failure. */
 static void test_no_folder_sync(void **state)
 {
@@ -534,6 +559,7 @@ int main(void)
 		cmocka_unit_test_setup(test_crash, begin),
 		cmocka_unit_test_setup(test_fails, begin),
 		cmocka_unit_test_setup(test_writes, begin),
+		cmocka_unit_test_setup(test_reads, begin),
 		cmocka_unit_test_setup(test_no_folder_sync, begin),
 		cmocka_unit_test_setup(test_full_disk, begin),
 		cmocka_unit_test_setup(test_permissions, begin),

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "soft/engine/parts.h"
 
 #include "base/banned.h"
@@ -50,19 +51,6 @@ static bool may_ask(int fd)
 
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
 	       (peer.uid == 0 || peer.uid == geteuid());
-}
-
-static int write_all(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0)
-			return -errno;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
 }
 
 /* A message of one byte and one descriptor. Points into itself: made where it is used. */
@@ -117,7 +105,7 @@ static void answer(struct soft_engine *e, int caller, const char *request, size_
 		return;
 	}
 	memory = memfd_create("peerpath-soft-show", MFD_CLOEXEC);
-	if (memory >= 0 && !text.failed && write_all(memory, pp_buf_text(&text), text.len) == 0)
+	if (memory >= 0 && !text.failed && pp_fd_write(memory, pp_buf_text(&text), text.len) == 0)
 		give(caller, memory);
 	if (memory >= 0)
 		close(memory);
