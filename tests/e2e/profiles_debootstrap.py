@@ -11,11 +11,13 @@ root that is there already: it is copied.
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import debootstrap  # noqa: E402
 
 sys.argv[2:] = ["life"]
 import profiles  # noqa: E402
@@ -26,16 +28,6 @@ def skip(text):
     sys.exit(77)
 
 
-def mirror():
-    for file in [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]:
-        text = file.read_text(errors="replace") if file.is_file() else ""
-        # Debian itself: archives of others, and of updates alone, hold no system.
-        found = re.search(r"^(?:deb\s+(?:\[.*?\]\s*)?|URIs:\s*)(https?://\S+/debian/?)(?=\s)", text, re.M)
-        if found:
-            return found[1]
-    return None
-
-
 def make(root):
     given = os.environ.get("PEERPATH_TEST_ROOT")
     if given:
@@ -43,14 +35,10 @@ def make(root):
         return
     if not os.environ.get("PEERPATH_TEST_SLOW"):
         skip("downloads a Debian: only with PEERPATH_TEST_SLOW=1")
-    if os.geteuid() or not shutil.which("debootstrap") or not mirror():
-        skip("needs root, debootstrap and a mirror")
-    done = subprocess.run(
-        ["debootstrap", "--variant=minbase", "--include=systemd,kmod,procps,libpam-modules", "bookworm", root, mirror()],
-        capture_output=True, text=True,
-    )
-    if done.returncode:
-        skip(f"debootstrap: {done.stdout[-300:]}{done.stderr[-300:]}")
+    try:
+        debootstrap.make(root, ["systemd", "kmod", "procps", "libpam-modules"])
+    except debootstrap.Absent as why:
+        skip(why)
 
 
 def in_root(root, *argv):

@@ -7,12 +7,12 @@ import fcntl
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import debootstrap  # noqa: E402
 
 LIMIT_S = 900
 failures = []
@@ -59,16 +59,6 @@ def need(*tools):
         skip("no namespaces of its own to be had (unshare)")
 
 
-def mirror():
-    for file in [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]:
-        text = file.read_text(errors="replace") if file.is_file() else ""
-        # Of Debian itself, not of one who packs for it.
-        found = re.search(r"^(?:deb\s+(?:\[.*?\]\s*)?|URIs:\s*)(https?://\S*/debian)/?\s", text, re.M)
-        if found:
-            return found[1]
-    return None
-
-
 def base(build):
     """The archive of a fresh minimal Debian: the first test makes it, others wait for that."""
     kept = pathlib.Path(build) / "debian-bookworm.tar"
@@ -80,18 +70,12 @@ def base(build):
 
 
 def make(kept):
-    where = mirror()
-    if not where:
-        skip("no mirror of Debian is configured")
-    try:
-        urllib.request.urlopen(f"{where}/dists/bookworm/InRelease", timeout=20).close()
-    except (urllib.error.URLError, OSError) as err:
-        skip(f"{where} is not reachable: {err}")
     root = kept.with_suffix(".new")
     shutil.rmtree(root, ignore_errors=True)
-    done = run("debootstrap", "--variant=minbase", "bookworm", root, where)
-    if done.returncode:
-        skip(f"debootstrap: {done.stdout[-300:]}{done.stderr[-300:]}")
+    try:
+        debootstrap.make(root)
+    except debootstrap.Absent as why:
+        skip(why)
     beside = kept.with_suffix(f".{os.getpid()}")
     must("tar", "--numeric-owner", "-C", root, "-cf", beside, ".")
     shutil.rmtree(root)
