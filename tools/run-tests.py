@@ -6,6 +6,7 @@ usage: run-tests.py BUILD [MESON-TEST-ARGUMENT...]
 A test that exits with 77 is skipped; the last line that it printed is the reason.
 PEERPATH_TEST_COUNTS names a file that the closing line is appended to, for CI's sum over several runs;
 before it lines 'bad: TEST: REASON', since the end of a long log may be all that is kept of it.
+PEERPATH_TEST_LOG is meson's name for the logs (testlog), so that two runs may use one build at a time.
 """
 import json
 import os
@@ -32,14 +33,15 @@ def reasons(test):
 def main() -> int:
     build = pathlib.Path(sys.argv[1])
     logs = build / "meson-logs"
-    for old in logs.glob("testlog*.json"):
+    name = os.environ.get("PEERPATH_TEST_LOG") or "testlog"
+    for old in logs.glob(f"{name}*.json"):
         old.unlink()
     run = subprocess.run(["meson", "test", "-C", str(build), "--no-rebuild", "--print-errorlogs",
-                          *sys.argv[2:]])
+                          "--logbase", name, *sys.argv[2:]])
     passed = failed = skipped = 0
     bad = []
     # With a wrapper meson puts its name into the log's.
-    for line in (line for log in logs.glob("testlog*.json") for line in log.read_text().splitlines()):
+    for line in (line for log in logs.glob(f"{name}*.json") for line in log.read_text().splitlines()):
         test = json.loads(line)
         if test["result"] in ("OK", "EXPECTEDFAIL"):
             passed += 1
