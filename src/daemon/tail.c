@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -16,7 +18,7 @@
 #include "daemon/apart.h"
 #include "base/banned.h"
 
-enum { PIECE = 64 << 10 };
+enum { PIECE = 64 << 10, CONFIGFS = 0x62656570 /* fs/configfs/mount.c; in no header */ };
 
 static void drop(struct pp_tails *t, size_t i)
 {
@@ -103,48 +105,152 @@ static bool recall(const char *recalled, const struct stat *st, struct pp_tail *
 	return false;
 }
 
-/* The file @path, once: another name of one that is open changes nothing but its name. */
-static int take(struct pp_tails *t, const char *path, const char *recalled)
+/* Kernel's interfaces look like files. To read some of them is to change something (tracing's
+ * pipes), others never end, and none is a log. */
+static bool is_of_kernel(int fd)
 {
-	struct pp_tail one = {.part = PP_BUF(PP_TAIL_LINE + 1)}, *known;
-	struct stat st;
+	static const unsigned long kinds[] = {
+		PROC_SUPER_MAGIC,     SYSFS_MAGIC,	   TRACEFS_MAGIC,    DEBUGFS_MAGIC,
+		CGROUP_SUPER_MAGIC,   CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC,
+		RDTGROUP_SUPER_MAGIC, EFIVARFS_MAGIC,	   PSTOREFS_MAGIC,   SELINUX_MAGIC,
+		BINFMTFS_MAGIC,	      DEVPTS_SUPER_MAGIC,  NSFS_MAGIC,	     CONFIGFS,
+	};
+	struct statfs of;
 
-	pp_apart_doing("opening", path);
-	one.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	if (one.fd < 0 || fstat(one.fd, &st) || !S_ISREG(st.st_mode)) {
-		(void)snprintf(t->why, sizeof(t->why), "%.160s: %s", path,
-			       one.fd < 0 ? strerrordesc_np(errno) : "no regular file");
-		if (one.fd >= 0)
-			(void)close(one.fd);
+	if (fstatfs(fd, &of))
+		return false;
+	for (size_t i = 0; i < PP_ARRAY_LEN(kinds); i++)
+		if ((unsigned long)of.f_type == kinds[i])
+			return true;
+	return false;
+}
+
+/* Why what is there is no log; NULL: it may be one. @fd only names it: nothing is opened yet, since
+ * to open a device or a pipe is to use it. */
+static const char *why_not(int fd, const struct stat *st)
+{
+	static const struct {
+		mode_t type;
+		const char *why;
+	} types[] = {{S_IFDIR, "a directory"},
+		     {S_IFIFO, "a pipe"},
+		     {S_IFSOCK, "a socket"},
+		     {S_IFCHR, "a character device"},
+		     {S_IFBLK, "a block device"}};
+
+	for (size_t i = 0; i < PP_ARRAY_LEN(types); i++)
+		if ((st->st_mode & S_IFMT) == types[i].type)
+			return types[i].why;
+	if (!S_ISREG(st->st_mode))
+		return "no regular file";
+	return is_of_kernel(fd) ? "a file of the kernel's" : NULL;
+}
+
+/* Told once for each; a folder full of them is told as far as there is room. */
+static void refuse(struct pp_tails *t, const char *path, const struct stat *st, const char *why)
+{
+	struct pp_tail_refusal *r;
+
+	for (size_t i = 0; i < t->n_refused; i++)
+		if (t->refused[i].dev == st->st_dev && t->refused[i].ino == st->st_ino)
+			return;
+	if (t->n_refusals == PP_TAIL_REFUSALS || t->n_refused == PP_TAIL_REFUSED)
+		return;
+	t->refused[t->n_refused].dev = st->st_dev;
+	t->refused[t->n_refused++].ino = st->st_ino;
+	r = &t->refusal[t->n_refusals++];
+	*r = (struct pp_tail_refusal){.dev = st->st_dev, .ino = st->st_ino, .why = why};
+	(void)snprintf(r->path, sizeof(r->path), "%s", path);
+}
+
+/* What is open under another name already: it keeps the first of this look. */
+static int name_known(struct pp_tail *known, const char *path)
+{
+	char *fresh;
+
+	if (known->seen)
 		return 0;
-	}
-	known = find(t, &st);
-	if (known || t->n == PP_TAIL_FILES) {
-		(void)close(one.fd);
-		t->unread += !known;
-		if (known)
-			known->seen = true;
-		if (!known || !strcmp(known->path, path))
-			return 0;
-		free(known->path);
-		known->path = strdup(path);
-		return known->path ? 0 : -ENOMEM;
-	}
+	known->seen = true;
+	if (!strcmp(known->path, path))
+		return 0;
+	fresh = strdup(path);
+	if (!fresh)
+		return -ENOMEM;
+	free(known->path);
+	known->path = fresh;
+	return 0;
+}
+
+/* For reading: what @fd names, and nothing that took its place since. */
+static int reopen(int fd)
+{
+	char self[40];
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return open(self, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+
+static void cannot(struct pp_tails *t, const char *path)
+{
+	(void)snprintf(t->why, sizeof(t->why), "%.160s: %s", path, strerrordesc_np(errno));
+}
+
+/* Takes @fd. */
+static int take(struct pp_tails *t, const char *path, const struct stat *st, int fd,
+		const char *recalled)
+{
+	struct pp_tail one = {.part = PP_BUF(PP_TAIL_LINE + 1), .fd = fd};
+
 	one.path = strdup(path);
 	if (!one.path) {
 		(void)close(one.fd);
 		return -ENOMEM;
 	}
-	one.dev = st.st_dev;
-	one.ino = st.st_ino;
+	one.dev = st->st_dev;
+	one.ino = st->st_ino;
 	one.seen = true;
-	if (!recall(recalled, &st, &one)) {
+	if (!recall(recalled, st, &one)) {
 		/* History, unless it came into being while we watched or were away. */
-		rewind_to(&one, t->begun || recalled ? 0 : (uint64_t)st.st_size);
+		rewind_to(&one, t->begun || recalled ? 0 : (uint64_t)st->st_size);
 		head_of(one.fd, PP_TAIL_HEAD, &one.head_len, &one.head);
 	}
 	t->file[t->n++] = one;
 	return 0;
+}
+
+/* The file @path, whatever links lead there, once. */
+static int find_out(struct pp_tails *t, const char *path, const char *recalled)
+{
+	int PP_AUTO_CLOSE named = -1;
+	struct pp_tail *known;
+	struct stat st;
+	const char *why;
+	int fd;
+
+	pp_apart_doing("opening", path);
+	named = open(path, O_PATH | O_CLOEXEC);
+	if (named < 0 || fstat(named, &st)) {
+		cannot(t, path);
+		return 0;
+	}
+	known = find(t, &st);
+	if (known)
+		return name_known(known, path);
+	why = why_not(named, &st);
+	if (why) {
+		refuse(t, path, &st, why);
+		return 0;
+	}
+	if (t->n == PP_TAIL_FILES) {
+		t->unread++;
+		return 0;
+	}
+	fd = reopen(named);
+	if (fd < 0) {
+		cannot(t, path);
+		return 0;
+	}
+	return take(t, path, &st, fd, recalled);
 }
 
 static int list(struct pp_tails *t, const char *const *globs, const char *recalled)
@@ -152,6 +258,7 @@ static int list(struct pp_tails *t, const char *const *globs, const char *recall
 	int r = 0;
 
 	t->unread = 0;
+	t->n_refusals = 0;
 	t->why[0] = '\0';
 	for (size_t i = 0; i < t->n; i++)
 		t->file[i].seen = false;
@@ -167,7 +274,7 @@ static int list(struct pp_tails *t, const char *const *globs, const char *recall
 		if (g)
 			continue;
 		for (size_t i = 0; !r && i < found.gl_pathc; i++)
-			r = take(t, found.gl_pathv[i], recalled);
+			r = find_out(t, found.gl_pathv[i], recalled);
 		globfree(&found);
 	}
 	return r;

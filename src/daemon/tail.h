@@ -7,7 +7,10 @@
  * the same inode with another beginning is another file, and so is one that became shorter. It
  * stays open, so that what is written between the last look and a rotation is read too. A line is
  * handed on when its end was written; where the reading stands is the start of the first line that
- * was not. Only regular files; bounded files, bytes a round, and bytes of a line.
+ * was not. Bounded files, bytes a round, and bytes of a line.
+ *
+ * Only regular files, by whatever links they are found, and of none that the kernel makes up
+ * (/proc, /sys, tracing): anything else is looked at without being opened, and refused once.
  */
 #ifndef PP_DAEMON_TAIL_H
 #define PP_DAEMON_TAIL_H
@@ -25,6 +28,8 @@ enum {
 	PP_TAIL_ROUND = 1 << 20,   /* bytes of one file at one look */
 	PP_TAIL_BEHIND = 64 << 20, /* more than this is left out, and told */
 	PP_TAIL_HEAD = 256,	   /* bytes that tell a file from its successor */
+	PP_TAIL_REFUSED = 64,	   /* remembered as told */
+	PP_TAIL_REFUSALS = 8,	   /* told at one look */
 };
 
 struct pp_tail {
@@ -41,12 +46,27 @@ struct pp_tail {
 	bool seen; /* at this look, under some name */
 };
 
+/* What a name leads to and is no log. */
+struct pp_tail_refusal {
+	dev_t dev;
+	ino_t ino;
+	char path[256];
+	const char *why; /* "a pipe"; static */
+};
+
 struct pp_tails {
 	struct pp_tail file[PP_TAIL_FILES];
 	size_t n;
 	bool begun;	     /* files that appear from now on are read from their start */
 	unsigned int unread; /* files beyond the most, at the last look */
 	char why[256];	     /* the last that could not be opened, and why; "" none */
+	struct {
+		dev_t dev;
+		ino_t ino;
+	} refused[PP_TAIL_REFUSED];
+	size_t n_refused;
+	struct pp_tail_refusal refusal[PP_TAIL_REFUSALS]; /* new at the last look */
+	size_t n_refusals;
 };
 
 /* One whole line, without its end; a NUL follows it, and others may be in it. */

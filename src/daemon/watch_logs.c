@@ -159,11 +159,30 @@ static int remember(struct pp_watch_context *at, const struct logs *l)
 	return text.failed ? -ENOMEM : pp_watch_remember(at, NAME, FILES, pp_buf_text(&text));
 }
 
+/* Named once and for all, so that it is told once though each new process finds it anew. */
+static int tell_refused(const struct pp_tails *t, struct pp_looks *into)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < t->n_refusals; i++) {
+		const struct pp_tail_refusal *f = &t->refusal[i];
+		char named[64], value[64];
+
+		(void)snprintf(named, sizeof(named), "%" PRIu64 ":%" PRIu64, (uint64_t)f->dev,
+			       (uint64_t)f->ino);
+		(void)snprintf(value, sizeof(value), "it is %s", f->why);
+		r = pp_look_event(into, PP_SIGNAL_NO_LOG, f->path, named, NULL, value);
+	}
+	return r;
+}
+
 static int look_now(struct pp_watch_context *at, struct logs *l, struct pp_looks *into)
 {
 	struct round round = {.logs = l, .into = into};
 	int r = pp_tails_read(&l->tails, at->logs, pp_watch_recall(at, NAME, FILES), each, &round);
 
+	if (!r)
+		r = tell_refused(&l->tails, into);
 	if (!r && l->tails.why[0])
 		r = pp_look_unknown(into, PP_SIGNAL_NCCL_ERRORS, "logs", "%s", l->tails.why);
 	else if (!r && l->tails.unread)

@@ -146,6 +146,10 @@ def job_log(node):
                 "opcode=0 len=0 vendor err 129 (Recv)\n")
 
 
+def no_log(node):
+    os.mkfifo(node.top / "job.log.pipe")
+
+
 def slo(value):
     def change(node):
         node.write("srv/slo.prom", f"tokens_per_second {value}\n")
@@ -175,6 +179,7 @@ WALK = [
     ("NCCL's file", lambda n: n.write("etc/nccl.conf", "NCCL_P2P_DISABLE=1\n"), {"nccl-files": "early"}),
     ("registration", moved("host"), {"registration-path": "early"}),
     ("NCCL error", job_log, {"nccl-errors": "early"}),
+    ("no log", no_log, {"no-log": "info"}),
     ("application", slo(100), {"application-slo": "alarm"}),
     ("hung call", lambda n: n.answer("cuda", {}, outcome="timeout", detail="cuInit did not return in 5000 ms"), {"hung-call": "early", "watcher": ANY}),
     ("privilege", ["acs-unreadable"], {"watcher": "info", "topology-class": ANY}),

@@ -7,7 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/tail.h"
@@ -66,7 +69,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct world *w = *state;
-	static const char *const names[] = {"job.log", "job.log.1", "job.log.2", "job.log.fifo"};
+	static const char *const names[] = {"job.log",	       "job.log.1",    "job.log.2",
+					    "job.log.fifo",    "job.log.null", "job.log.proc",
+					    "job.log.sys",     "job.log.sock", "job.log.latest",
+					    "job.log.latest2", "job.log.gone"};
 	char path[96];
 
 	pp_tails_done(w->tails);
@@ -215,7 +221,7 @@ static void test_hostile(void **state)
 	put(w->path, "", 0);
 	assert_int_equal(mkfifo(renamed(w, ".fifo"), 0600), 0); /* would block who opens it */
 	assert_string_equal(hear(w, NULL), "");
-	assert_non_null(strstr(w->tails->why, "no regular file"));
+	assert_int_equal(w->tails->n_refusals, 1);
 	memset(line, 'z', PP_TAIL_LINE * 3);
 	line[PP_TAIL_LINE * 3 - 2] = '\n';
 	line[PP_TAIL_LINE * 3 - 1] = '\0';
@@ -225,6 +231,82 @@ static void test_hostile(void **state)
 	assert_int_equal(w->heard.lines, 2); /* its start, once; empty lines are none */
 	assert_non_null(strstr(w->heard.text, "|behind it|"));
 	free(line);
+}
+
+static void link_to(struct world *w, const char *to, const char *end)
+{
+	assert_int_equal(symlink(to, renamed(w, end)), 0);
+}
+
+static const char *why_refused(const struct world *w, const char *end)
+{
+	for (size_t i = 0; i < w->tails->n_refusals; i++)
+		if (strstr(w->tails->refusal[i].path, end))
+			return w->tails->refusal[i].why;
+	return "not refused";
+}
+
+/* What the kernel says of opens: nobody may open what is not read, be it for a moment. */
+static void watch(int watch_fd, const char *path)
+{
+	assert_true(inotify_add_watch(watch_fd, path, IN_OPEN) >= 0);
+}
+
+static void test_special_files(void **state)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct world *w = *state;
+	int opens = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char event[4096];
+
+	assert_int_equal(mkfifo(renamed(w, ".fifo"), 0600), 0);
+	watch(opens, renamed(w, ".fifo"));
+	(void)snprintf(name.sun_path, sizeof(name.sun_path), "%s", renamed(w, ".sock"));
+	assert_int_equal(bind(sock, (const struct sockaddr *)&name, sizeof(name)), 0);
+	link_to(w, "/dev/null", ".null");
+	link_to(w, "/proc/self/status", ".proc");
+	link_to(w, "/sys/kernel/notes", ".sys");
+	watch(opens, "/proc/self/status");
+	put(w->path, "", 0);
+	assert_string_equal(hear(w, NULL), "");
+	assert_string_equal(why_refused(w, ".fifo"), "a pipe");
+	assert_string_equal(why_refused(w, ".sock"), "a socket");
+	assert_string_equal(why_refused(w, ".null"), "a character device");
+	assert_string_equal(why_refused(w, ".proc"), "a file of the kernel's");
+	if (!access("/sys/kernel/notes", F_OK))
+		assert_string_equal(why_refused(w, ".sys"), "a file of the kernel's");
+	assert_string_equal(w->tails->why, "");
+	assert_int_equal(w->tails->n, 1);
+	assert_int_equal(read(opens, event, sizeof(event)), -1);
+	assert_int_equal(errno, EAGAIN);
+	/* Once. */
+	assert_string_equal(hear(w, NULL), "");
+	assert_int_equal(w->tails->n_refusals, 0);
+	(void)close(sock);
+	(void)close(opens);
+}
+
+static void test_links(void **state)
+{
+	struct world *w = *state;
+
+	put(w->path, "old\n", 0);
+	link_to(w, "job.log", ".latest");
+	link_to(w, w->path, ".latest2");
+	link_to(w, "nowhere", ".gone");
+	assert_string_equal(hear(w, NULL), "");
+	put(w->path, "new\n", O_APPEND);
+	assert_string_equal(hear(w, NULL), "new|");
+	assert_int_equal(w->tails->n, 1);
+	assert_string_equal(w->tails->file[0].path, w->path);
+	assert_non_null(strstr(w->tails->why, ".gone: No such file"));
+	/* The link leads on to the next job's log, which nothing else names. */
+	put(renamed(w, ".1"), "next\n", 0);
+	assert_int_equal(unlink(renamed(w, ".latest")), 0);
+	link_to(w, "job.log.1", ".latest");
+	w->globs[0] = renamed(w, ".lates?");
+	assert_string_equal(hear(w, NULL), "next|");
 }
 
 /* More than is read at one look is read at the next ones; far too much is left out and told. */
@@ -263,6 +345,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_restart_from_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_recalled_is_anything, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_special_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
 	};
 
