@@ -325,15 +325,15 @@ int64_t pp_monitor_next(const struct pp_monitor *m)
 int pp_monitor_reload(struct pp_monitor *m, struct pp_error *err)
 {
 	struct pp_thresholds *fresh = NULL;
-	int r = load_thresholds(m, &fresh, err);
+	int r = m->o.events ? pp_teller_reopen(&m->teller, err) : 0;
 
+	if (!r)
+		r = load_thresholds(m, &fresh, err);
 	if (r)
 		return r;
 	pp_thresholds_free(m->thresholds);
 	m->thresholds = fresh;
-	if (m->o.events)
-		r = pp_teller_reopen(&m->teller, err);
-	return r ? r : take_baseline(m, err);
+	return take_baseline(m, err);
 }
 
 struct pp_monitor *pp_monitor_close(struct pp_monitor *m)

@@ -67,13 +67,26 @@ static bool is_file(int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode);
 }
 
+/* A link to one of our own descriptors, which whoever started us chose. */
+static bool is_given(const char *path)
+{
+	return !strcmp(path, "/dev/stdout") || !strcmp(path, "/dev/stderr") ||
+	       !strncmp(path, "/dev/fd/", 8);
+}
+
 int pp_teller_open(const char *path, struct pp_teller *ret, struct pp_error *err)
 {
-	struct pp_teller t = {.path = path};
-	int error = 0;
+	struct pp_teller t = {.path = path, .given = is_given(path)};
+	int follow = t.given || geteuid() ? 0 : O_NOFOLLOW, error = 0;
 
 	/* Without waiting: a pipe that nobody reads is an error, not a hanging monitor. */
-	t.fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0640);
+	t.fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | follow,
+		    0640);
+	if (t.fd < 0 && errno == ELOOP && follow)
+		return pp_error_set(err, -ELOOP,
+				    "%s: a symbolic link, through which root writes no events: "
+				    "name the file itself",
+				    path);
 	if (t.fd < 0)
 		return fail(&t, errno, err);
 	if (is_file(t.fd))
@@ -93,15 +106,36 @@ void pp_teller_close(struct pp_teller *t)
 	t->fd = -1;
 }
 
+/* The name leads to another file than ours, or to none: it was rotated, or removed. */
+static bool is_moved(const struct pp_teller *t)
+{
+	struct stat ours, now;
+
+	if (t->given || fstat(t->fd, &ours) || !S_ISREG(ours.st_mode))
+		return false;
+	if (stat(t->path, &now))
+		return errno == ENOENT;
+	return now.st_dev != ours.st_dev || now.st_ino != ours.st_ino;
+}
+
 int pp_teller_write(struct pp_teller *t, const char *line, struct pp_error *err)
 {
 	struct iovec parts[2] = {{(void *)(uintptr_t)line, strlen(line)},
 				 {(void *)(uintptr_t) "\n", 1}};
-	bool file = is_file(t->fd);
-	off_t end = file ? lseek(t->fd, 0, SEEK_END) : 0;
-	ssize_t n = writev(t->fd, parts, 2);
-	int error = n < 0 ? errno : ENOSPC;
+	bool file;
+	off_t end;
+	ssize_t n;
+	int error;
 
+	if (is_moved(t)) {
+		error = pp_teller_reopen(t, err);
+		if (error)
+			return error;
+	}
+	file = is_file(t->fd);
+	end = file ? lseek(t->fd, 0, SEEK_END) : 0;
+	n = writev(t->fd, parts, 2);
+	error = n < 0 ? errno : ENOSPC;
 	if (n == (ssize_t)(parts[0].iov_len + 1)) {
 		if (!file || !fdatasync(t->fd))
 			return 0;

@@ -8,11 +8,13 @@ walk     a made node changes, one kind of signals.def after the other: the right
          level, once; and nothing at rest
 kill     kill -9 fifty times while logs grow: no event lost, none doubled
 keep     damaged and newer databases, two monitors, a full disk, a file of events that cannot grow
+rotate   Debian's logrotate with the file that the package has, while events come: each line once in all files together
 service  READY, STATUS, WATCHDOG, RELOADING, STOPPING by datagrams; the unit as systemd reads it
 earlier  an alarm names what moved before it, in its line, in --show, and after a restart
 quick    on a running node, which is read whole once an hour: access control that changes is told within a few looks
 baseline what may be one: results of prove, simulated, scrubbed, failed, in a directory
 """
+import gzip
 import json
 import os
 import pathlib
@@ -511,6 +513,74 @@ def full(w):
         json.loads(line)
 
 
+def rotate():
+    if not (tool := shutil.which("logrotate", path=os.environ["PATH"] + ":/usr/sbin:/sbin")):
+        print("SKIP: no logrotate here")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as top:
+        w = Walk(top)
+        need(w.run() == [], "the first look told something")
+        rules = pathlib.Path(top) / "rules"
+        rules.write_text((ROOT / "debian/peerpath-monitor.logrotate").read_text().replace("/var/log/peerpath/events.jsonl", f"{top}/events"))
+        process = subprocess.Popen([PEERPATH, "monitor", *map(str, w.words())], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for i in range(160):
+            (w.top / f"job.log.{i}").write_text(LINE.format(i))  # of each log its own signal
+            if i % 20 == 19:
+                done = subprocess.run([tool, "-v", "-f", "-s", f"{top}/rotated", rules], capture_output=True, text=True)
+                need(done.returncode == 0 and "error" not in done.stderr, f"logrotate: {done.stderr[-500:]}")
+            time.sleep(0.02)
+        time.sleep(1)
+        process.terminate()
+        err = process.communicate(timeout=60)[1]
+        need(process.returncode == 0 and "cannot write events" not in err, f"rotated: {process.returncode} {err}")
+        lines = [line for file in w.top.glob("events*") for line in (gzip.open(file, "rt") if file.suffix == ".gz" else file.open()).read().splitlines()]
+        db = sqlite3.connect(w.top / "m.db")
+        told = [row[0] for row in db.execute("SELECT line FROM monitor_telling")]
+        files = sorted(f.name for f in w.top.glob("events*"))
+        need(sorted(lines) == sorted(told) and len(told) == 160, f"rotated: {len(lines)} lines in {files}, {len(told)} told")
+        need({"events", "events.1"} <= set(files) and any(f.endswith(".gz") for f in files), f"rotated: {files}")
+        print(f"{len(lines)} lines in {len(files)} files")
+        removed(w)
+        links(w)
+
+
+def removed(w):
+    """A file that somebody takes away comes again with the next line; SIGHUP needs no good policy to open it."""
+    process = subprocess.Popen([PEERPATH, "monitor", *map(str, w.words())], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    (w.top / "events").unlink()
+    (w.top / "policy.conf").write_text("[monitor]\nlink-stat = alarm\n")
+    process.send_signal(signal.SIGHUP)
+    end = time.monotonic() + 30
+    while not (w.top / "events").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    need((w.top / "events").read_text() == "", "SIGHUP opens no file of events where the policy has a fault")
+    (w.top / "policy.conf").write_text(POLICY)
+    (w.top / "events").unlink()
+    (w.top / "job.log.removed").write_text(LINE.format(1))
+    time.sleep(1)
+    process.terminate()
+    process.communicate(timeout=60)
+    lines = (w.top / "events").read_text().splitlines()
+    need(len(lines) == 1 and json.loads(lines[0])["object"].endswith("job.log.removed"), f"removed: {lines}")
+
+
+def links(w):
+    """Root writes through no link but those of its own descriptors."""
+    link, target = w.top / "link", w.top / "target"
+    link.symlink_to(target)
+    words = ["--replay", w.top / "node", "--log", w.top / "new.log*", "--policy", w.top / "policy.conf", "--state", w.top / "l.db"]
+    done = monitor(*words, "--events", link, "--once")
+    root = os.geteuid() == 0
+    need(target.exists() != root and ("through which root writes no events" in done.stderr) == root, f"a link: {done.returncode} {done.stderr}")
+    monitor(*words, "--once")
+    for i, name in enumerate(("/dev/stdout", "/dev/fd/1")):
+        (w.top / f"new.log.{i}").write_text(LINE.format(i))
+        done = monitor(*words, "--events", name, "--for", "100ms")
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        need([line["object"] for line in lines] == [str(w.top / f"new.log.{i}")], f"{name}: {done.stdout} {done.stderr}")
+
+
 def service():
     with tempfile.TemporaryDirectory() as top:
         w = Walk(top)
@@ -691,7 +761,7 @@ def refused(w, bundles, verdict):
 
 
 def main():
-    {"walk": walk, "kill": kill, "keep": keep, "service": service, "earlier": earlier, "quick": quick, "baseline": baseline}[PART]()
+    {"walk": walk, "kill": kill, "keep": keep, "rotate": rotate, "service": service, "earlier": earlier, "quick": quick, "baseline": baseline}[PART]()
     sys.exit(1 if FAULTS else 0)
 
 

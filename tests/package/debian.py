@@ -114,6 +114,7 @@ def monitor(root, deb):
     held = must("dpkg-deb", "-c", deb)
     units = re.findall(r"\./((?:usr/)?lib/systemd/system/\S+\.service)$", held, re.M)
     enabled = [str(p) for p in (root / "etc/systemd").rglob("*peerpath*")]
+    expect("./etc/logrotate.d/peerpath-monitor\n" in held, "no file for logrotate", held)
     expect(not enabled, "switched on by its installation", enabled)
     if not units:
         print("not looked at: peerpath-monitor holds no unit")
