@@ -12,7 +12,7 @@
 #include "base/compiler.h"
 #include "base/parse.h"
 #include "node/helper.h"
-#include "store/web.h"
+#include "store/web_connection.h"
 #include "base/banned.h"
 
 enum {
@@ -24,8 +24,12 @@ enum {
 	WAIT_MS = 1000
 };
 
+/* Of a connection, from its first byte to its last; where no place is left for another, less. */
+static const pp_ns LIMIT = SECONDS * PP_SECOND, CROWDED = PP_SECOND;
+
 struct pp_exporter {
 	struct MHD_Daemon *daemon;
+	struct pp_web_connections connections;
 	pp_exporter_page *page;
 	void *ctx;
 	int fd, listening;
@@ -49,6 +53,8 @@ static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status, cons
 		return MHD_NO;
 	(void)pp_web.add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	(void)pp_web.add_response_header(r, "X-Content-Type-Options", "nosniff");
+	/* One answer: a scrape each quarter of a minute has no use for a place in between. */
+	(void)pp_web.add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		(void)pp_web.add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	done = pp_web.queue_response(c, status, r);
@@ -189,13 +195,16 @@ int pp_exporter_open(const char *listen, pp_exporter_page *page, void *ctx,
 	e = calloc(1, sizeof(*e));
 	if (e) {
 		*e = (struct pp_exporter){.page = page, .ctx = ctx};
+		pp_web_connections_init(&e->connections);
 		e->port = ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
 		e->daemon = pp_web.start_daemon(
 			MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, answer, e,
 			MHD_OPTION_EXTERNAL_LOGGER, silent, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
 			MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS,
 			MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)SECONDS,
-			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_END);
+			MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
+			MHD_OPTION_NOTIFY_CONNECTION, pp_web_connection_notify, &e->connections,
+			MHD_OPTION_END);
 	}
 	info = e && e->daemon ? pp_web.get_daemon_info(e->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
@@ -203,6 +212,8 @@ int pp_exporter_open(const char *listen, pp_exporter_page *page, void *ctx,
 			pp_web.stop_daemon(e->daemon);
 		else
 			(void)close(fd);
+		if (e)
+			pp_web_connections_done(&e->connections);
 		free(e);
 		return pp_error_set(err, -ENOMEM, "libmicrohttpd could not be started");
 	}
@@ -221,6 +232,7 @@ struct pp_exporter *pp_exporter_close(struct pp_exporter *e)
 	pp_helper_shed_no_more(e->fd);
 	pp_helper_shed_no_more(e->listening);
 	pp_web.stop_daemon(e->daemon);
+	pp_web_connections_done(&e->connections);
 	free(e);
 	return NULL;
 }
@@ -247,6 +259,7 @@ int pp_exporter_wait_ms(const struct pp_exporter *e)
 
 void pp_exporter_run(struct pp_exporter *e)
 {
+	pp_web_connections_expire(&e->connections, LIMIT, CROWDED, CONNECTIONS);
 	(void)pp_web.run(e->daemon);
 	(void)pp_web.run(e->daemon);
 }

@@ -85,23 +85,6 @@ static bool is_called_so(const struct pp_serve *s, struct MHD_Connection *c)
 	return strlen(s->address) == len && !strncasecmp(s->address, host, len);
 }
 
-static void set_since(struct pp_serve *s, int fd)
-{
-	(void)pthread_mutex_lock(&s->lock);
-	for (size_t i = 0; i < PP_SERVE_CONNECTIONS; i++)
-		if (s->connection[i].fd == fd)
-			s->connection[i].since = pp_clock_monotonic();
-	(void)pthread_mutex_unlock(&s->lock);
-}
-
-static int fd_of(struct MHD_Connection *c)
-{
-	const union MHD_ConnectionInfo *info =
-		pp_web.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	return info ? (int)info->connect_fd : -1;
-}
-
 static enum MHD_Result get(struct pp_serve *s, struct MHD_Connection *c, const char *path)
 {
 	enum MHD_Result r;
@@ -172,38 +155,14 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
 		free(r);
 	}
 	*state = NULL;
-	set_since(ctx, fd_of(c));
-}
-
-static void on_connection(void *ctx, struct MHD_Connection *c, void **state,
-			  enum MHD_ConnectionNotificationCode what)
-{
-	bool begins = what == MHD_CONNECTION_NOTIFY_STARTED;
-	struct pp_serve *s = ctx;
-	int fd = fd_of(c);
-
-	(void)state;
-	(void)pthread_mutex_lock(&s->lock);
-	for (size_t i = 0; i < PP_SERVE_CONNECTIONS; i++) {
-		if (s->connection[i].fd != (begins ? -1 : fd))
-			continue;
-		s->connection[i].fd = begins ? fd : -1;
-		s->connection[i].since = pp_clock_monotonic();
-		break;
-	}
-	(void)pthread_mutex_unlock(&s->lock);
+	pp_web_connection_renew(&((struct pp_serve *)ctx)->connections, c);
 }
 
 void pp_serve_tick(struct pp_serve *s)
 {
-	pp_ns now = pp_clock_monotonic();
-	unsigned int deadline = s->options.deadline_s ? s->options.deadline_s : DEADLINE_S;
+	pp_ns limit = (s->options.deadline_s ? s->options.deadline_s : DEADLINE_S) * PP_SECOND;
 
-	(void)pthread_mutex_lock(&s->lock);
-	for (size_t i = 0; i < PP_SERVE_CONNECTIONS; i++)
-		if (s->connection[i].fd >= 0 && now - s->connection[i].since > deadline * PP_SECOND)
-			(void)shutdown(s->connection[i].fd, SHUT_RDWR);
-	(void)pthread_mutex_unlock(&s->lock);
+	pp_web_connections_expire(&s->connections, limit, limit, PP_WEB_CONNECTIONS);
 }
 
 /* What stands between <script> and </script>, or the same of style: the policy allows just that. */
@@ -287,9 +246,7 @@ int pp_serve_start(struct pp_sql *sql, const struct pp_serve_options *options,
 	s->sql = sql;
 	s->options = *options;
 	s->listening = -1;
-	(void)pthread_mutex_init(&s->lock, NULL);
-	for (size_t i = 0; i < PP_SERVE_CONNECTIONS; i++)
-		s->connection[i].fd = -1;
+	pp_web_connections_init(&s->connections);
 	if (options->token)
 		(void)crypto_hash_sha256(s->token, (const unsigned char *)options->token,
 					 strlen(options->token));
@@ -302,10 +259,10 @@ int pp_serve_start(struct pp_sql *sql, const struct pp_serve_options *options,
 	s->daemon = pp_web.start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, s,
 		MHD_OPTION_LISTEN_SOCKET, s->listening, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned int)PP_SERVE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, deadline,
+		(unsigned int)PP_WEB_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, deadline,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, s, MHD_OPTION_END);
+		pp_web_connection_notify, &s->connections, MHD_OPTION_END);
 	if (!s->daemon) {
 		pp_serve_stop(s);
 		return pp_error_set(err, -EIO, "the HTTP server does not start");
@@ -329,7 +286,7 @@ struct pp_serve *pp_serve_stop(struct pp_serve *s)
 		(void)close(s->listening);
 	if (s->page)
 		pp_web.destroy_response(s->page);
-	(void)pthread_mutex_destroy(&s->lock);
+	pp_web_connections_done(&s->connections);
 	free(s);
 	return NULL;
 }

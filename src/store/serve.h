@@ -15,7 +15,7 @@
 
 #include "store/fleet.h"
 
-enum { PP_SERVE_CONNECTIONS = 64, PP_SERVE_HOSTS = 16 };
+enum { PP_SERVE_HOSTS = 16 };
 
 struct pp_serve_options {
 	const char *listen; /* address */

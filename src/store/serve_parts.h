@@ -5,18 +5,11 @@
 #ifndef PP_STORE_SERVE_PARTS_H
 #define PP_STORE_SERVE_PARTS_H
 
-#include <pthread.h>
 #include <sodium.h>
 
 #include "base/clock.h"
 #include "store/serve.h"
-#include "store/web.h"
-
-/* An open connection, so that it can be ended from outside of the server's thread. */
-struct pp_serve_connection {
-	int fd;	     /* -1: free */
-	pp_ns since; /* begun, or its last answer */
-};
+#include "store/web_connection.h"
 
 struct pp_serve {
 	struct pp_sql *sql;
@@ -26,8 +19,7 @@ struct pp_serve {
 	struct MHD_Response *page;
 	int listening;
 	char address[64], url[128];
-	pthread_mutex_t lock; /* of @connection */
-	struct pp_serve_connection connection[PP_SERVE_CONNECTIONS];
+	struct pp_web_connections connections;
 };
 
 /* One request, from its first line to its end. */

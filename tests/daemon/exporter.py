@@ -217,6 +217,68 @@ def http_as_abused():
     need(time.monotonic() - closed < 60, "it took a minute to be free again")
 
 
+def sockets(pid):
+    return sum(os.readlink(f.path).startswith("socket:") for f in os.scandir(f"/proc/{pid}/fd"))
+
+
+def is_ended(s):
+    """The other end has ended it, whatever it had still to say."""
+    s.setblocking(False)
+    try:
+        while s.recv(65536):
+            pass
+        return True
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def http_as_starved(pid):
+    """Clients that never come to an end, each in its own way, and more of them than there are places."""
+    quiet = sockets(pid)
+    slow = [socket.create_connection(("127.0.0.1", PORT), timeout=20) for _ in range(3)]
+    slow[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: ")
+    slow[1].sendall(b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
+    # Asked for much, and read a little at a time.
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    reader.connect(("127.0.0.1", PORT))
+    reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n" * 100)
+    reader.settimeout(5)
+    ended = set()
+    end = time.monotonic() + 60
+    while time.monotonic() < end and len(ended) < 3:
+        for i, s in enumerate(slow):
+            try:
+                s.setblocking(True)
+                s.sendall(b"x")  # a byte twice a second, for ever
+            except OSError:
+                ended.add(i)
+            if is_ended(s):
+                ended.add(i)
+        try:
+            reader.recv(256)
+        except OSError:
+            pass
+        time.sleep(0.5)
+    need(len(ended) == 3, f"of those that send a byte now and then, ended are {sorted(ended)}")
+    until("who reads a byte now and then has no place any more", 60, lambda: sockets(pid) <= quiet)
+    for s in (*slow, reader):
+        s.close()
+    many = []
+    for _ in range(1000):
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex(("127.0.0.1", PORT))
+        many.append(s)
+    until("a scrape among a thousand that say nothing", 120, lambda: get()[0] == 200)
+    need(sockets(pid) <= quiet + 17, f"{sockets(pid)} sockets")
+    for s in many:
+        s.close()
+    until("a scrape after them", 60, lambda: get()[0] == 200)
+
+
 def no_page(alarms):
     alarms.rename(str(alarms) + ".away")
     need(get()[0] == 500, f"no page: {get()[0]}")
@@ -431,6 +493,7 @@ def main():
         try:
             http_as_used()
             http_as_abused()
+            http_as_starved(served.process.pid)
             no_page(alarms)
             listening(program)
             missing = [p for p in ("prometheus", "promtool") if not shutil.which(p)]
