@@ -39,6 +39,17 @@ struct pp_store_ops {
 extern const struct pp_store_ops pp_store_disk;
 extern const struct pp_store_ops pp_store_memory; /* a record */
 
+struct pp_source {
+	enum pp_source_mode mode;
+	bool may_ask;
+	char *name;
+	const struct pp_store_ops *ops;
+	struct pp_store store;
+	struct pp_record *record; /* borrowed; filled while reading */
+	pp_ns time, deadline;
+	struct pp_helpers helpers;
+};
+
 /* Bytes read, 0 at the end, -errno. */
 ssize_t pp_stream_read(struct pp_stream *in, void *buf, size_t size);
 /* The scan proper; kept pieces are appended to @kept. */
