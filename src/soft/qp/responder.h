@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The responder's files among themselves: responder.c decides what a packet is,
- * responder_message.c executes SEND and WRITE, responder_answer.c READ and atomics, and sends.
+ * responder_message.c executes SEND and WRITE, responder_answer.c READ and atomics, and sends,
+ * responder_word.c acknowledges and refuses.
  */
 #ifndef SOFT_QP_RESPONDER_H
 #define SOFT_QP_RESPONDER_H
@@ -37,6 +38,9 @@ struct soft_refusal {
 
 /* responder.c: the QP goes to ERR, with a NAK of @psn when the answers before are out. */
 void soft_responder_refuse(struct soft_qp *qp, struct soft_refusal why, uint32_t psn);
+
+/* responder_word.c: to ERR, with the NAK that waits as the last word to the requester. */
+void soft_responder_close(struct soft_qp *qp);
 
 /* responder_message.c: the expected packet; its place in the message and its size were checked. */
 struct soft_refusal soft_message_send(struct soft_qp *qp, const struct soft_packet *p);
