@@ -9,6 +9,7 @@
 
 #include "cli/bench_options.h"
 #include "cli/exit_style.h"
+#include "cli/fleet_options.h"
 #include "cli/nccl_options.h"
 #include "base/banned.h"
 
@@ -214,44 +215,6 @@ static const struct pp_option rollout_options[] = {
 	{NULL},
 };
 
-static const char *const fleet_words[] = {"add",   "list", "show",  "odd", "classes",
-					  "rails", "diff", "serve", NULL};
-
-#define DATABASE                                                                          \
-	{                                                                                 \
-		"database", 0, "WHERE",                                                   \
-			"a SQLite file or postgresql://...; else PEERPATH_DATABASE", NULL \
-	}
-#define SIMULATED                                                                           \
-	{                                                                                   \
-		"simulated", 0, NULL, "of simulated results instead of measured ones", NULL \
-	}
-
-static const struct pp_option fleet_options[] = {
-	DATABASE,
-	SIMULATED,
-	{"verdict", 0, "VERDICT", "list: nodes with it alone", NULL},
-	{"module", 0, "FLAVOUR", "list: nodes with this flavour of NVIDIA's module", NULL},
-	{"wiring", 0, "DIGEST", "list: nodes wired so; its first digits do", NULL},
-	{"software", 0, "DIGEST", "list: nodes with this software; its first digits do", NULL},
-	{"limit", 0, "N", "list: not more than so many (200)", NULL},
-	{"listen", 0, "ADDRESS", "serve: here (127.0.0.1)", NULL},
-	{"port", 'p', "PORT", "serve: here (18517); 0 takes any", NULL},
-	{"host", 0, "NAME", "serve: a name by which it may be called; repeatable", NULL},
-	{"token-file", 0, "FILE", "serve: what a push must know; without it nobody can push", NULL},
-	{"max-push", 0, "SIZE", "serve: the largest push (64M)", NULL},
-	{NULL},
-};
-
-static const struct pp_option history_options[] = {
-	DATABASE,
-	SIMULATED,
-	{"what", 0, "TEXT", "gains whose name has it", NULL},
-	{"wiring", 0, "DIGEST", "of nodes wired so; its first digits do", NULL},
-	{"software", 0, "DIGEST", "of this software; its first digits do", NULL},
-	{NULL},
-};
-
 static const char *const level_words[] = {"early", "alarm", NULL};
 
 static const struct pp_option monitor_options[] = {
@@ -403,12 +366,12 @@ const struct pp_verb pp_verbs[] = {
 	 "at\n"
 	 "nodes; odd says who is unlike its like and since when, rails which are slow everywhere;\n"
 	 "serve takes results by HTTP and shows one page.",
-	 "0 shown or added, 1 odd ones or slow rails; 65: a file was left out", fleet_options,
-	 pp_output_options, fleet_words, 1, 100000, pp_cmd_fleet},
+	 "0 shown or added, 1 odd ones or slow rails; 65: a file was left out",
+	 pp_fleet_options_table, pp_output_options, pp_fleet_words, 1, 100000, pp_cmd_fleet},
 	{"history", "[NODE]", "what the direct path gained, by class, software and size",
 	 "Every gain in the fleet's database: the direct path beside the one through the host, or\n"
 	 "beside the same job with it off; with NODE also what changed on it and was measured.",
-	 "0 shown", history_options, pp_output_options, NULL, 0, 1, pp_cmd_history},
+	 "0 shown", pp_history_options_table, pp_output_options, NULL, 0, 1, pp_cmd_history},
 	{"monitor", "", "keep it proven: a service that watches for changes",
 	 "Looks at the node again and again, without traffic and without a CUDA context, compares\n"
 	 "with the baseline, and tells each change once: info, early or alarm. Nothing is an "
