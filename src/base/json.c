@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "base/banned.h"
 
 static void newline(struct pp_json *j)
@@ -16,23 +17,6 @@ static void newline(struct pp_json *j)
 	static_assert(sizeof(text) > 2 * PP_JSON_DEPTH + 1, "an indent of every depth");
 	if (j->pretty)
 		pp_buf_add(j->out, text, 1 + 2 * (size_t)j->depth);
-}
-
-/* Length of the valid UTF-8 sequence at @p, 0 if there is none. */
-static size_t utf8_length(const unsigned char *p)
-{
-	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 0;
-
-	if (*p >= 0xf0 && *p < 0xf5)
-		n = 4;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if (n == 3 && ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f)))
-		return 0; /* overlong, or a surrogate */
-	if (n == 4 && ((*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f)))
-		return 0;
-	return n;
 }
 
 /* Bytes that stand for themselves: nearly all of nearly every text. */
@@ -67,7 +51,7 @@ static void quoted(struct pp_json *j, const char *text)
 		} else if (*p < 0x20 || *p == 0x7f) {
 			pp_buf_printf(j->out, "\\u%04x", *p++);
 		} else {
-			n = utf8_length(p);
+			n = pp_utf8_length(p, SIZE_MAX);
 			if (n)
 				pp_buf_add(j->out, p, n);
 			else

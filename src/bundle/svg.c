@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "base/banned.h"
 
 enum { TEXT_BYTES = 1024 };
@@ -12,17 +13,11 @@ enum { TEXT_BYTES = 1024 };
 /* Length of the UTF-8 sequence at @p if XML 1.0 allows its character, else 0. */
 static size_t sequence(const unsigned char *p)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	size_t n = pp_utf8_length(p, SIZE_MAX);
 
 	if (n == 1)
 		return p[0] >= 0x20 && p[0] != 0x7f;
-	if (!n || p[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+	if (!n)
 		return 0;
 	/* Marks that turn the direction of writing would make a line read as another one. */
 	if (p[0] == 0xe2 && ((p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae) ||

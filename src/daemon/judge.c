@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "daemon/judge_parts.h"
 #include "daemon/ledger_parts.h"
 #include "base/banned.h"
@@ -28,9 +29,7 @@ const char *pp_object_text(const char *object, char buf[PP_OBJECT_TEXT])
 	/* Two that begin alike stay two. */
 	(void)crypto_generichash(digest, sizeof(digest), (const unsigned char *)object, len, NULL,
 				 0);
-	len = PP_OBJECT_TEXT - 2 - 2 * sizeof(digest);
-	while (len && ((unsigned char)object[len] & 0xc0) == 0x80)
-		len--;
+	len = pp_utf8_fit(object, len, PP_OBJECT_TEXT - 2 - 2 * sizeof(digest));
 	memcpy(buf, object, len);
 	buf[len++] = '~';
 	for (at = 0; at < sizeof(digest); at++)
@@ -47,9 +46,7 @@ const char *pp_short_text(const char *text, char *buf, size_t size)
 		memcpy(buf, text, len + 1);
 		return buf;
 	}
-	len = size - 4;
-	while (len && ((unsigned char)text[len] & 0xc0) == 0x80)
-		len--;
+	len = pp_utf8_fit(text, len, size - 4);
 	memcpy(buf, text, len);
 	memcpy(buf + len, "...", 4);
 	return buf;

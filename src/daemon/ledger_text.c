@@ -8,28 +8,9 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "daemon/ledger_parts.h"
 #include "base/banned.h"
-
-/* Bytes of the character at @s; 0: it is none. */
-static size_t character(const unsigned char *s)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	unsigned int code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
-
-	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (s[i] & 0x3fu);
-	}
-	/* Longer than needed, half of a pair, beyond the last. */
-	if ((n == 3 && code < 0x800) || (n == 4 && (code < 0x10000 || code > 0x10ffff)) ||
-	    (code >= 0xd800 && code <= 0xdfff))
-		return 0;
-	return n;
-}
 
 void pp_ledger_clean(char *text)
 {
@@ -37,7 +18,7 @@ void pp_ledger_clean(char *text)
 
 	pp_sanitize(text, false);
 	while (*s) {
-		size_t n = character(s);
+		size_t n = pp_utf8_length(s, SIZE_MAX);
 
 		if (!n)
 			*s = '?';
@@ -57,12 +38,7 @@ static int text_set(char **at, const char *text, size_t most)
 		*at = NULL;
 		return 0;
 	}
-	if (len > most) {
-		len = most;
-		while (len && ((unsigned char)text[len] & 0xc0) == 0x80)
-			len--;
-	}
-	copy = strndup(text, len);
+	copy = strndup(text, pp_utf8_fit(text, len, most));
 	if (!copy)
 		return -ENOMEM;
 	pp_ledger_clean(copy);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "daemon/watch.h"
 #include "base/banned.h"
 
@@ -18,10 +19,7 @@ static const char *keep(struct pp_arena *a, const char *text)
 
 	if (!text)
 		return NULL;
-	n = strnlen(text, sizeof(copy) - 1);
-	if (text[n])
-		while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
-			n--;
+	n = pp_utf8_fit(text, strnlen(text, sizeof(copy)), sizeof(copy) - 1);
 	(void)memcpy(copy, text, n);
 	copy[n] = '\0';
 	pp_sanitize(copy, false);

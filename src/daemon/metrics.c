@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "base/utf8.h"
 #include "base/banned.h"
 
 const char *pp_metrics_content_type(enum pp_metrics_format f)
@@ -87,30 +88,11 @@ static void escape(struct pp_buf *to, const char *text, bool quotes)
 	}
 }
 
-/* Bytes of the character of UTF-8 at @at; 0: it is none. Unicode 15, table 3-7. */
-static size_t character(const unsigned char *at)
-{
-	size_t n = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : 4;
-	unsigned char low = 0x80, high = 0xbf;
-
-	if (*at >= 0x80 && (*at < 0xc2 || *at > 0xf4))
-		return 0;
-	low = *at == 0xe0 ? 0xa0 : *at == 0xf0 ? 0x90 : low;
-	high = *at == 0xed ? 0x9f : *at == 0xf4 ? 0x8f : high;
-	for (size_t i = 1; i < n; i++) {
-		if (at[i] < low || at[i] > high)
-			return 0;
-		low = 0x80;
-		high = 0xbf;
-	}
-	return n;
-}
-
 /* A label's value: what is no UTF-8 would make the whole answer unreadable. */
 static void value_of(struct pp_buf *to, const char *text)
 {
 	while (*text) {
-		size_t n = character((const unsigned char *)text);
+		size_t n = pp_utf8_length(text, SIZE_MAX);
 		char one[5] = "?";
 
 		if (n)

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "nccl/run_fields.h"
 #include "base/banned.h"
 
@@ -53,7 +54,7 @@ static int read_text(const json_t *from, const struct pp_run_field *f, const str
 		     char *ret, struct pp_error *err)
 {
 	const char *text = json_string_value(from);
-	size_t n = f->size - 1;
+	size_t n;
 
 	if (json_is_null(from))
 		return 0;
@@ -61,11 +62,7 @@ static int read_text(const json_t *from, const struct pp_run_field *f, const str
 		return refuse(p, "is no text", err);
 	if (json_string_length(from) > TEXT_MAX || strlen(text) != json_string_length(from))
 		return refuse(p, "is too long, or has a NUL byte in it", err);
-	if (strlen(text) < n)
-		n = strlen(text);
-	else /* not in the middle of a character */
-		while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
-			n--;
+	n = pp_utf8_fit(text, strlen(text), f->size - 1);
 	memcpy(ret, text, n);
 	ret[n] = '\0';
 	pp_sanitize(ret, false);

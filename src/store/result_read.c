@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "base/banned.h"
 
 void pp_reading_refuse(struct pp_reading *in, int code, const char *what, const char *why)
@@ -20,10 +21,7 @@ static const char *keep(struct pp_reading *in, const char *text, size_t len)
 	char own[PP_RESULT_TEXT + 1];
 	const char *kept;
 
-	len = len > PP_RESULT_TEXT ? PP_RESULT_TEXT : len;
-	/* Not in the middle of a character. */
-	while (len && len == PP_RESULT_TEXT && ((unsigned char)text[len] & 0xc0) == 0x80)
-		len--;
+	len = pp_utf8_fit(text, len, PP_RESULT_TEXT);
 	memcpy(own, text, len);
 	own[len] = '\0';
 	pp_sanitize(own, false);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "store/sql_engine.h"
 #include "base/banned.h"
 
@@ -71,23 +72,6 @@ bool pp_sql_is_server(const struct pp_sql *sql)
 	return sql->engine->is_server;
 }
 
-/* Length of the sequence at @p within @left bytes, 0 when it is none. */
-static size_t sequence(const unsigned char *p, size_t left)
-{
-	size_t n = *p < 0x80 ? 1 : *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
-
-	if (n > left || (n > 1 && (*p < 0xc2 || *p > 0xf4)))
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong forms, surrogates, and what lies beyond the last character. */
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 /* What one engine would take and the other refuse is refused here. */
 static int check_text(const struct pp_sql_value *v, struct pp_error *err)
 {
@@ -98,7 +82,7 @@ static int check_text(const struct pp_sql_value *v, struct pp_error *err)
 		return pp_error_set(err, -EFBIG, "a text of %zu bytes is too long for a database",
 				    v->len);
 	for (size_t at = 0; at < v->len; at += n) {
-		n = p[at] ? sequence(p + at, v->len - at) : 0;
+		n = p[at] ? pp_utf8_length(p + at, v->len - at) : 0;
 		if (!n)
 			return pp_error_set(err, -EILSEQ,
 					    "a text for the database is not UTF-8 at byte %zu", at);

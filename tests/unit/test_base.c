@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
+#include <wchar.h>
 
 #include "base/arena.h"
 #include "base/bdf.h"
@@ -14,6 +16,7 @@
 #include "base/near.h"
 #include "base/out.h"
 #include "base/parse.h"
+#include "base/utf8.h"
 #include "base/version.h"
 
 static void test_numbers(void **state)
@@ -273,6 +276,49 @@ static void test_clock(void **state)
 	assert_int_equal(t, 7);
 }
 
+/* As libc decodes it: every first and second byte, and the edges of those behind. */
+static void test_utf8(void **state)
+{
+	static const unsigned char edges[] = {0, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0xbf, 0xc0, 0xff};
+	unsigned int valid = 0;
+
+	(void)state;
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		skip();
+	for (unsigned int n = 0; n < 65536 * sizeof(edges) * sizeof(edges); n++) {
+		unsigned int rest = n >> 16;
+		char text[] = {(char)(n >> 8), (char)n, (char)edges[rest % sizeof(edges)],
+			       (char)edges[rest / sizeof(edges)], 0};
+		mbstate_t begin = {0};
+		size_t got = pp_utf8_length(text, 4), want;
+		wchar_t code = 0;
+
+		want = mbrtowc(&code, text, 4, &begin);
+		/* It goes on behind the last that Unicode has. */
+		want = want > 4 || code > 0x10ffff ? 0 : !text[0] ? 1 : want;
+		if (got != want)
+			fail_msg("%02x %02x %02x %02x: %zu, not %zu", text[0] & 0xff,
+				 text[1] & 0xff, text[2] & 0xff, text[3] & 0xff, got, want);
+		for (size_t left = 0; left < got; left++)
+			assert_int_equal(pp_utf8_length(text, left), 0);
+		valid += got != 0;
+	}
+	assert_true(valid > 100000);
+	(void)setlocale(LC_CTYPE, "C");
+}
+
+/* Never the half of one: U+20AC has three bytes. */
+static void test_utf8_fit(void **state)
+{
+	static const char text[] = "a\xe2\x82\xac\xe2\x82\xac";
+	static const size_t want[] = {0, 1, 1, 1, 4, 4, 4, 7, 7};
+
+	(void)state;
+	for (size_t most = 0; most < PP_ARRAY_LEN(want); most++)
+		assert_int_equal(pp_utf8_fit(text, sizeof(text) - 1, most), want[most]);
+	assert_int_equal(pp_utf8_fit("\x80\x80\x80", 3, 2), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_buf_limit),    cmocka_unit_test(test_arena_limit),
 		cmocka_unit_test(test_ini),	     cmocka_unit_test(test_out),
 		cmocka_unit_test(test_out_terminal), cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_utf8),	     cmocka_unit_test(test_utf8_fit),
 	};
 
 	return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -109,6 +109,28 @@ static void test_hostile_text(void **state)
 	pp_result_free(r);
 }
 
+/* Not in the middle of a character, wherever the end falls: U+1F600 has four bytes. */
+static void test_whole_characters(void **state)
+{
+	char text[4096], name[1200];
+
+	(void)state;
+	for (size_t before = 0; before < 4; before++) {
+		struct pp_result *r = NULL;
+
+		memset(name, 'n', before);
+		for (size_t at = before; at < 800; at += 4)
+			memcpy(name + at, "\xf0\x9f\x98\x80", 5);
+		(void)snprintf(text, sizeof(text),
+			       "{\"schema\":\"peerpath.bench/1\",\"nodes\":[{\"host\":\"%s\"}]}",
+			       name);
+		assert_int_equal(reading(text, &r), 0);
+		assert_int_equal(strlen(r->node[0].host),
+				 (PP_RESULT_TEXT - before) / 4 * 4 + before);
+		pp_result_free(r);
+	}
+}
+
 /* An id of zeros is everybody's. */
 static void test_parts(void **state)
 {
@@ -310,7 +332,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_bench),	     cmocka_unit_test(test_many_figures),
 		cmocka_unit_test(test_many_names),   cmocka_unit_test(test_many_facts),
-		cmocka_unit_test(test_dense),
+		cmocka_unit_test(test_dense),	     cmocka_unit_test(test_whole_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
