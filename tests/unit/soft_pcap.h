@@ -85,4 +85,17 @@ static inline bool soft_pcap_next(struct soft_pcap *pcap, struct soft_pcap_packe
 	return false;
 }
 
+/* For main(): is it there? Says so where it is not; 77 then. */
+static inline int soft_pcap_missing(const char *file)
+{
+	struct soft_pcap pcap;
+
+	if (soft_pcap_open(file, &pcap)) {
+		free(pcap.bytes);
+		return 0;
+	}
+	(void)printf("no %s in the shared folder\n", file);
+	return 77;
+}
+
 #endif

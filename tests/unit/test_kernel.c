@@ -3,13 +3,12 @@
  * Kernel facts: of made recordings, and of this machine beside what uname(1), os-release's own
  * shell syntax, zcat and grep say of it.
  */
-#include "unit.h"
+#include "node_replayed.h"
 
 #include <errno.h>
 #include <zlib.h>
 
 #include "node/kconfig.h"
-#include "node/node.h"
 #include "node/os_release.h"
 
 static struct pp_record *record;
@@ -22,40 +21,6 @@ static void put(const char *path, const void *bytes, size_t len)
 static void put_text(const char *path, const char *text)
 {
 	put(path, text, strlen(text));
-}
-
-static void begin(void)
-{
-	assert_int_equal(pp_record_new((size_t)16 << 20, &record), 0);
-}
-
-static struct pp_node *collect(void)
-{
-	struct pp_source *s;
-	struct pp_error err;
-	struct pp_node *n;
-
-	assert_int_equal(pp_source_replay_record(record, &s, &err), 0);
-	assert_int_equal(pp_node_collect(s, &n, &err), 0);
-	return n;
-}
-
-static void done(struct pp_node *n)
-{
-	pp_source_free(n->src);
-	pp_node_free(n);
-}
-
-static const char *text(const struct pp_node *n, enum pp_fact_id id)
-{
-	static char buf[4096];
-
-	return pp_fact_text(pp_fact_get(n->self, id), buf, sizeof(buf));
-}
-
-static bool known(const struct pp_node *n, enum pp_fact_id id)
-{
-	return pp_fact_get(n->self, id)->known;
 }
 
 /* gzip of @len bytes, all @fill when @bytes is NULL. */
@@ -137,35 +102,35 @@ static void test_config_facts(void **state)
 	struct pp_node *n;
 
 	(void)state;
-	begin();
+	record = node_record();
 	put_text("/proc/sys/kernel/osrelease", "6.1.0-44-amd64\n");
 	put_text("/boot/config-6.1.0-44-amd64", CONFIG);
-	n = collect();
-	assert_string_equal(text(n, PP_F_KERNEL_CONFIG_SOURCE), "/boot/config-6.1.0-44-amd64");
-	assert_string_equal(text(n, PP_F_CFG_DMA_SHARED_BUFFER), "y");
-	assert_string_equal(text(n, PP_F_CFG_PCI_P2PDMA), "n");
-	assert_string_equal(text(n, PP_F_CFG_KPROBE_EVENTS), "n");
-	done(n);
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_KERNEL_CONFIG_SOURCE), "/boot/config-6.1.0-44-amd64");
+	assert_string_equal(node_text(n, PP_F_CFG_DMA_SHARED_BUFFER), "y");
+	assert_string_equal(node_text(n, PP_F_CFG_PCI_P2PDMA), "n");
+	assert_string_equal(node_text(n, PP_F_CFG_KPROBE_EVENTS), "n");
+	node_done(n);
 	/* The end is missing: what does not occur is unknown. */
-	begin();
+	record = node_record();
 	put_text("/proc/sys/kernel/osrelease", "6.1.0-44-amd64\n");
 	put_text("/boot/config-6.1.0-44-amd64", "CONFIG_DMA_SHARED_BUFFER=y\nCONFIG_INFI");
-	n = collect();
-	assert_string_equal(text(n, PP_F_CFG_DMA_SHARED_BUFFER), "y");
-	assert_false(known(n, PP_F_CFG_INFINIBAND_USER_MEM));
-	done(n);
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_CFG_DMA_SHARED_BUFFER), "y");
+	assert_false(node_known(n, PP_F_CFG_INFINIBAND_USER_MEM));
+	node_done(n);
 	/* Another kernel's file does not speak for this one. */
-	begin();
+	record = node_record();
 	put_text("/proc/sys/kernel/osrelease", "6.1.0-45-amd64\n");
 	put_text("/boot/config-6.1.0-44-amd64", CONFIG);
-	n = collect();
-	assert_false(known(n, PP_F_CFG_DMA_SHARED_BUFFER));
-	done(n);
-	begin();
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_CFG_DMA_SHARED_BUFFER));
+	node_done(n);
+	record = node_record();
 	put_text("/proc/sys/kernel/osrelease", "../../etc/shadow\n");
-	n = collect();
-	assert_false(known(n, PP_F_KERNEL_CONFIG_SOURCE));
-	done(n);
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_KERNEL_CONFIG_SOURCE));
+	node_done(n);
 }
 
 static void test_os_release(void **state)
@@ -204,20 +169,20 @@ static void test_lockdown(void **state)
 	struct pp_node *n;
 
 	(void)state;
-	begin();
+	record = node_record();
 	put_text("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_KERNEL_LOCKDOWN), "integrity");
-	done(n);
-	begin();
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_KERNEL_LOCKDOWN), "integrity");
+	node_done(n);
+	record = node_record();
 	put_text("/sys/kernel/security/lockdown", "none integrity\n");
-	n = collect();
-	assert_false(known(n, PP_F_KERNEL_LOCKDOWN));
-	done(n);
-	begin();
-	n = collect();
-	assert_false(known(n, PP_F_KERNEL_LOCKDOWN));
-	done(n);
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_KERNEL_LOCKDOWN));
+	node_done(n);
+	record = node_record();
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_KERNEL_LOCKDOWN));
+	node_done(n);
 }
 
 static void test_symbols(void **state)
@@ -226,7 +191,7 @@ static void test_symbols(void **state)
 
 	(void)state;
 	/* An OFED core: both. */
-	begin();
+	record = node_record();
 	put_text("/sys/module/ib_core/refcnt", "5\n");
 	put_text("/proc/kallsyms",
 		 "0000000000000000 T _text\n"
@@ -234,12 +199,12 @@ static void test_symbols(void **state)
 		 "0000000000000000 T ib_umem_release\t[ib_uverbs]\n"
 		 "0000000000000000 T ib_umem_dmabuf_get\t[ib_uverbs]\n"
 		 "0000000000000000 T ib_register_peer_memory_client\t[ib_uverbs]\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_KERNEL_PEER_MEMORY), "yes");
-	assert_string_equal(text(n, PP_F_KERNEL_DMABUF_VERB), "yes");
-	done(n);
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_KERNEL_PEER_MEMORY), "yes");
+	assert_string_equal(node_text(n, PP_F_KERNEL_DMABUF_VERB), "yes");
+	node_done(n);
 	/* A distribution's core: no peer memory, and that is seen. */
-	begin();
+	record = node_record();
 	put_text("/sys/module/ib_core/refcnt", "5\n");
 	put_text("/proc/kallsyms",
 		 "0000000000000000 T ib_register_device\t[ib_core]\n"
@@ -247,24 +212,25 @@ static void test_symbols(void **state)
 		 "0000000000000000 T ib_umem_dmabuf_get_pinned\t[ib_uverbs]\n"
 		 "0000000000000000 d ib_register_peer_memory_client\t[ib_uverbs]\n"
 		 "0000000000000000 T not_ib_umem_dmabuf_get\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_KERNEL_PEER_MEMORY), "no");
-	assert_string_equal(text(n, PP_F_KERNEL_DMABUF_VERB), "no");
-	done(n);
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_KERNEL_PEER_MEMORY), "no");
+	assert_string_equal(node_text(n, PP_F_KERNEL_DMABUF_VERB), "no");
+	node_done(n);
 	/* ib_uverbs is not loaded: nothing follows. Nor from an empty file, nor from no file. */
-	begin();
+	record = node_record();
 	put_text("/sys/module/ib_core/refcnt", "5\n");
 	put_text("/proc/kallsyms", "0000000000000000 T ib_register_device\t[ib_core]\n");
-	n = collect();
-	assert_false(known(n, PP_F_KERNEL_PEER_MEMORY));
-	assert_false(known(n, PP_F_KERNEL_DMABUF_VERB));
-	done(n);
-	begin();
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_KERNEL_PEER_MEMORY));
+	assert_false(node_known(n, PP_F_KERNEL_DMABUF_VERB));
+	node_done(n);
+	record = node_record();
 	put_text("/sys/module/ib_core/refcnt", "5\n");
-	n = collect();
-	assert_false(known(n, PP_F_KERNEL_PEER_MEMORY));
-	assert_string_equal(text(n, PP_F_KERNEL_DMABUF_VERB), "unknown: /proc/kallsyms: absent");
-	done(n);
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_KERNEL_PEER_MEMORY));
+	assert_string_equal(node_text(n, PP_F_KERNEL_DMABUF_VERB),
+			    "unknown: /proc/kallsyms: absent");
+	node_done(n);
 }
 
 static const char *machine(const char *vendor, const char *product, const char *flags)
@@ -272,7 +238,7 @@ static const char *machine(const char *vendor, const char *product, const char *
 	static char kind[64];
 	struct pp_node *n;
 
-	begin();
+	record = node_record();
 	if (vendor) {
 		assert_int_equal(pp_record_put(record, PP_ENTRY_LINK, "/sys/class/dmi/id",
 					       "../../devices/virtual/dmi/id", 28, 0),
@@ -282,9 +248,9 @@ static const char *machine(const char *vendor, const char *product, const char *
 	}
 	if (flags)
 		put_text("/proc/cpuinfo", flags);
-	n = collect();
-	(void)snprintf(kind, sizeof(kind), "%s", text(n, PP_F_VIRTUAL_MACHINE));
-	done(n);
+	n = node_replayed(record);
+	(void)snprintf(kind, sizeof(kind), "%s", node_text(n, PP_F_VIRTUAL_MACHINE));
+	node_done(n);
 	return kind;
 }
 
@@ -333,14 +299,14 @@ static void test_live(void **state)
 	(void)state;
 	assert_int_equal(pp_source_live(&live, &err), 0);
 	assert_int_equal(pp_node_collect(live, &n, &err), 0);
-	assert_string_equal(text(n, PP_F_KERNEL_RELEASE), shell("uname -r"));
-	assert_string_equal(text(n, PP_F_KERNEL_ARCH), shell("uname -m"));
-	assert_string_equal(text(n, PP_F_OS_ID), shell(". /etc/os-release; echo \"$ID\""));
-	assert_string_equal(text(n, PP_F_OS_NAME),
+	assert_string_equal(node_text(n, PP_F_KERNEL_RELEASE), shell("uname -r"));
+	assert_string_equal(node_text(n, PP_F_KERNEL_ARCH), shell("uname -m"));
+	assert_string_equal(node_text(n, PP_F_OS_ID), shell(". /etc/os-release; echo \"$ID\""));
+	assert_string_equal(node_text(n, PP_F_OS_NAME),
 			    shell(". /etc/os-release; echo \"$PRETTY_NAME\""));
-	assert_string_equal(text(n, PP_F_KERNEL_TAINT), shell("cat /proc/sys/kernel/tainted"));
-	if (!strcmp(text(n, PP_F_KERNEL_CONFIG_SOURCE), "/proc/config.gz"))
-		assert_string_equal(text(n, PP_F_CFG_DMA_SHARED_BUFFER),
+	assert_string_equal(node_text(n, PP_F_KERNEL_TAINT), shell("cat /proc/sys/kernel/tainted"));
+	if (!strcmp(node_text(n, PP_F_KERNEL_CONFIG_SOURCE), "/proc/config.gz"))
+		assert_string_equal(node_text(n, PP_F_CFG_DMA_SHARED_BUFFER),
 				    shell("zcat /proc/config.gz | grep -q "
 					  "'^CONFIG_DMA_SHARED_BUFFER=y$' && echo y || echo n"));
 	pp_node_free(n);
@@ -356,22 +322,22 @@ static void test_record_and_replay(void **state)
 	char was[4096];
 
 	(void)state;
-	begin();
+	record = node_record();
 	assert_int_equal(pp_source_live(&live, &err), 0);
 	pp_source_set_record(live, record);
 	assert_int_equal(pp_node_collect(live, &n, &err), 0);
-	again = collect();
+	again = node_replayed(record);
 	for (unsigned int i = 0; i < n->self->n; i++) {
 		enum pp_fact_id id = n->self->facts[i].id;
 
 		if (id < PP_F_KERNEL_RELEASE || id > PP_F_VIRTUAL_MACHINE)
 			continue;
-		(void)snprintf(was, sizeof(was), "%s", text(n, id));
-		assert_string_equal(text(again, id), was);
+		(void)snprintf(was, sizeof(was), "%s", node_text(n, id));
+		assert_string_equal(node_text(again, id), was);
 	}
 	pp_node_free(n);
 	pp_source_free(live);
-	done(again);
+	node_done(again);
 }
 
 int main(void)

@@ -3,12 +3,11 @@
  * Records in the form of the kernel's Documentation/ABI/testing/dev-kmsg; messages as drivers
  * print them. The live log is compared with what dmesg(1) reads of it.
  */
-#include "unit.h"
+#include "node_replayed.h"
 
 #include <errno.h>
 
 #include "node/kmsg.h"
-#include "node/node.h"
 
 static void test_documented_records(void **state)
 {
@@ -151,35 +150,13 @@ static void test_xid(void **state)
 /* A node of which only the kernel log was recorded. */
 static struct pp_node *node_with(const char *document)
 {
-	struct pp_record *record;
-	struct pp_source *s;
-	struct pp_error err;
-	struct pp_node *n;
+	struct pp_record *record = node_record();
 
-	assert_int_equal(pp_record_new((size_t)1 << 20, &record), 0);
 	if (document)
 		assert_int_equal(pp_record_put(record, PP_ENTRY_ANSWER, "kmsg", document,
 					       strlen(document), 0),
 				 0);
-	assert_int_equal(pp_source_replay_record(record, &s, &err), 0);
-	assert_int_equal(pp_node_collect(s, &n, &err), 0);
-	n->src = s;
-	return n;
-}
-
-static void done(struct pp_node *n)
-{
-	struct pp_source *s = n->src;
-
-	pp_node_free(n);
-	pp_source_free(s);
-}
-
-static const char *text(const struct pp_node *n, enum pp_fact_id id)
-{
-	static char buf[1024];
-
-	return pp_fact_text(pp_fact_get(n->self, id), buf, sizeof(buf));
+	return node_replayed(record);
 }
 
 static void test_facts(void **state)
@@ -195,14 +172,14 @@ static void test_facts(void **state)
 			  "ib_register_peer_memory_client (err -2)\", \"garbage\", 7]}}");
 
 	(void)state;
-	assert_string_equal(text(n, PP_F_KMSG_LAST), "912");
-	assert_string_equal(text(n, PP_F_KMSG_WRAPPED), "no");
-	assert_string_equal(text(n, PP_F_KMSG_XID), "79 0000:3b:00.0, 31 0000:86:00.0");
-	assert_string_equal(text(n, PP_F_KMSG_PEERMEM_ABI), "yes");
-	assert_string_equal(text(n, PP_F_KMSG_IOMMU_FAULTS), "0");
+	assert_string_equal(node_text(n, PP_F_KMSG_LAST), "912");
+	assert_string_equal(node_text(n, PP_F_KMSG_WRAPPED), "no");
+	assert_string_equal(node_text(n, PP_F_KMSG_XID), "79 0000:3b:00.0, 31 0000:86:00.0");
+	assert_string_equal(node_text(n, PP_F_KMSG_PEERMEM_ABI), "yes");
+	assert_string_equal(node_text(n, PP_F_KMSG_IOMMU_FAULTS), "0");
 	assert_string_equal(pp_fact_get(n->self, PP_F_KMSG_LINES)->list[2],
 			    "[2.500000] NVRM: Xid (PCI:0000:86:00): 31, pid=2, name=b, x");
-	done(n);
+	node_done(n);
 }
 
 static void test_absence_proves_nothing(void **state)
@@ -222,11 +199,11 @@ static void test_absence_proves_nothing(void **state)
 	n = node_with("{\"outcome\": \"answered\", \"data\": {\"first\": 500, \"last\": 912, "
 		      "\"overwritten\": false, \"matched\": 1, \"records\": ["
 		      "\"4,800,1,-;DMAR: [DMA Write] Request device [3b:00.0] fault addr 0 x\"]}}");
-	assert_string_equal(text(n, PP_F_KMSG_WRAPPED), "yes");
-	assert_string_equal(text(n, PP_F_KMSG_IOMMU_FAULTS), "1");
+	assert_string_equal(node_text(n, PP_F_KMSG_WRAPPED), "yes");
+	assert_string_equal(node_text(n, PP_F_KMSG_IOMMU_FAULTS), "1");
 	assert_false(pp_fact_get(n->self, PP_F_KMSG_XID)->known);
 	assert_false(pp_fact_get(n->self, PP_F_KMSG_PEERMEM_ABI)->known);
-	done(n);
+	node_done(n);
 	/* Not read to its end, as by a record of before that was said; and a message that was cut.
 	 */
 	for (size_t i = 0; i < PP_ARRAY_LEN(gaps); i++) {
@@ -237,19 +214,19 @@ static void test_absence_proves_nothing(void **state)
 			       "\"4,801,2,-;DMAR: [DMA Write] Request device [3b:00.0] fau\"]}}",
 			       gaps[i].members);
 		n = node_with(answer);
-		assert_string_equal(text(n, PP_F_KMSG_XID), "79 0000:3b:00.0");
+		assert_string_equal(node_text(n, PP_F_KMSG_XID), "79 0000:3b:00.0");
 		assert_int_equal(pp_fact_get(n->self, PP_F_KMSG_IOMMU_FAULTS)->known,
 				 gaps[i].known);
-		assert_string_equal(text(n, PP_F_KMSG_WRAPPED), "no");
-		done(n);
+		assert_string_equal(node_text(n, PP_F_KMSG_WRAPPED), "no");
+		node_done(n);
 	}
 	n = node_with("{\"outcome\": \"failed\", \"detail\": \"/dev/kmsg: permission denied\"}");
-	assert_string_equal(text(n, PP_F_KMSG_XID), "unknown: /dev/kmsg: permission denied");
+	assert_string_equal(node_text(n, PP_F_KMSG_XID), "unknown: /dev/kmsg: permission denied");
 	assert_false(pp_fact_get(n->self, PP_F_KMSG_WRAPPED)->known);
-	done(n);
+	node_done(n);
 	n = node_with(NULL);
-	assert_string_equal(text(n, PP_F_KMSG_P2P_ERRORS), "unknown: not in the recording");
-	done(n);
+	assert_string_equal(node_text(n, PP_F_KMSG_P2P_ERRORS), "unknown: not in the recording");
+	node_done(n);
 }
 
 /* The newest record of the live log: /dev/kmsg read by dd, one record a block. */

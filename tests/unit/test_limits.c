@@ -3,7 +3,7 @@
  * Limits: of made recordings, and of this process beside getrlimit(2), capget(2) and geteuid(2),
  * and inside namespaces made for the test.
  */
-#include "unit.h"
+#include "node_replayed.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "node/limits.h"
-#include "node/node.h"
 
 /* After the fact table, whose identifiers it would replace. */
 #include <linux/capability.h>
@@ -37,40 +36,6 @@ static void put(const char *path, const char *text)
 static void ln(const char *path, const char *target)
 {
 	assert_int_equal(pp_record_put(record, PP_ENTRY_LINK, path, target, strlen(target), 0), 0);
-}
-
-static void begin(void)
-{
-	assert_int_equal(pp_record_new((size_t)16 << 20, &record), 0);
-}
-
-static struct pp_node *collect(void)
-{
-	struct pp_source *s;
-	struct pp_error err;
-	struct pp_node *n;
-
-	assert_int_equal(pp_source_replay_record(record, &s, &err), 0);
-	assert_int_equal(pp_node_collect(s, &n, &err), 0);
-	return n;
-}
-
-static void done(struct pp_node *n)
-{
-	pp_source_free(n->src);
-	pp_node_free(n);
-}
-
-static const char *text(const struct pp_node *n, enum pp_fact_id id)
-{
-	static char buf[4096];
-
-	return pp_fact_text(pp_fact_get(n->self, id), buf, sizeof(buf));
-}
-
-static bool known(const struct pp_node *n, enum pp_fact_id id)
-{
-	return pp_fact_get(n->self, id)->known;
 }
 
 static void test_parsers(void **state)
@@ -115,45 +80,45 @@ static void test_process(void **state)
 	struct pp_node *n;
 
 	(void)state;
-	begin();
+	record = node_record();
 	put("/proc/self/limits", LIMITS);
 	put("/proc/self/status", "Name:\tp\nUid:\t1000\t1001\t1000\t1000\n"
 				 "CapInh:\tffffffffffffffff\nCapEff:\t0000000000004000\n");
 	put("/proc/self/uid_map", "         0     100000      65536\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_LIMIT_MEMLOCK), "8388608");
-	assert_string_equal(text(n, PP_F_LIMIT_MEMLOCK_HARD), "-1");
-	assert_string_equal(text(n, PP_F_CAP_IPC_LOCK), "yes");
-	assert_string_equal(text(n, PP_F_CAP_NET_ADMIN), "no");
-	assert_string_equal(text(n, PP_F_CAP_SYS_ADMIN), "no");
-	assert_string_equal(text(n, PP_F_UID), "1001");
-	assert_string_equal(text(n, PP_F_USER_NS), "yes");
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_LIMIT_MEMLOCK), "8388608");
+	assert_string_equal(node_text(n, PP_F_LIMIT_MEMLOCK_HARD), "-1");
+	assert_string_equal(node_text(n, PP_F_CAP_IPC_LOCK), "yes");
+	assert_string_equal(node_text(n, PP_F_CAP_NET_ADMIN), "no");
+	assert_string_equal(node_text(n, PP_F_CAP_SYS_ADMIN), "no");
+	assert_string_equal(node_text(n, PP_F_UID), "1001");
+	assert_string_equal(node_text(n, PP_F_USER_NS), "yes");
 	/* No /dev in the recording. */
-	assert_false(known(n, PP_F_DEV_INFINIBAND));
-	done(n);
-	begin();
+	assert_false(node_known(n, PP_F_DEV_INFINIBAND));
+	node_done(n);
+	record = node_record();
 	put("/proc/self/status", "Name:\tp\nUid:\tx\nCapEff:\tnone\n");
 	put("/proc/self/uid_map", "         0          0 4294967295\n");
 	assert_int_equal(pp_record_put(record, PP_ENTRY_DIR, "/dev/null", NULL, 0, 0), 0);
 	assert_int_equal(pp_record_put(record, PP_ENTRY_DIR, "/dev/nvidiactl", NULL, 0, 0), 0);
-	n = collect();
-	assert_string_equal(text(n, PP_F_LIMIT_MEMLOCK), "unknown: /proc/self/limits: absent");
-	assert_false(known(n, PP_F_CAP_IPC_LOCK));
-	assert_false(known(n, PP_F_UID));
-	assert_string_equal(text(n, PP_F_USER_NS), "no");
-	assert_string_equal(text(n, PP_F_DEV_INFINIBAND), "no");
-	assert_string_equal(text(n, PP_F_DEV_NVIDIA), "yes");
-	done(n);
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_LIMIT_MEMLOCK), "unknown: /proc/self/limits: absent");
+	assert_false(node_known(n, PP_F_CAP_IPC_LOCK));
+	assert_false(node_known(n, PP_F_UID));
+	assert_string_equal(node_text(n, PP_F_USER_NS), "no");
+	assert_string_equal(node_text(n, PP_F_DEV_INFINIBAND), "no");
+	assert_string_equal(node_text(n, PP_F_DEV_NVIDIA), "yes");
+	node_done(n);
 	/* A directory above refuses: nothing is known to be absent. */
-	begin();
+	record = node_record();
 	assert_int_equal(pp_record_put(record, PP_ENTRY_DIR, "/dev/null", NULL, 0, 0), 0);
 	assert_int_equal(pp_record_put(record, PP_ENTRY_ERROR, "/dev/infiniband", NULL, 0, -EACCES),
 			 0);
-	n = collect();
-	assert_string_equal(text(n, PP_F_DEV_INFINIBAND),
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_DEV_INFINIBAND),
 			    "unknown: /dev/infiniband: permission denied");
-	assert_string_equal(text(n, PP_F_DEV_NVIDIA), "no");
-	done(n);
+	assert_string_equal(node_text(n, PP_F_DEV_NVIDIA), "no");
+	node_done(n);
 }
 
 static const char *container(const char *cgroup, const char *pid_ns, const char *cgroup_ns,
@@ -162,7 +127,7 @@ static const char *container(const char *cgroup, const char *pid_ns, const char 
 	static char kind[256];
 	struct pp_node *n;
 
-	begin();
+	record = node_record();
 	if (cgroup)
 		put("/proc/self/cgroup", cgroup);
 	if (pid_ns)
@@ -171,9 +136,9 @@ static const char *container(const char *cgroup, const char *pid_ns, const char 
 		ln("/proc/self/ns/cgroup", cgroup_ns);
 	if (path)
 		put(path, content);
-	n = collect();
-	(void)snprintf(kind, sizeof(kind), "%s", text(n, PP_F_CONTAINER));
-	done(n);
+	n = node_replayed(record);
+	(void)snprintf(kind, sizeof(kind), "%s", node_text(n, PP_F_CONTAINER));
+	node_done(n);
 	return kind;
 }
 
@@ -217,7 +182,7 @@ static void test_rdma_cgroup(void **state)
 	struct pp_node *n;
 
 	(void)state;
-	begin();
+	record = node_record();
 	put("/proc/self/cgroup", "0::/kubepods.slice/pod1\n");
 	put("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids rdma misc\n");
 	put("/sys/fs/cgroup/cgroup.procs", "");
@@ -225,41 +190,41 @@ static void test_rdma_cgroup(void **state)
 	put("/sys/fs/cgroup/kubepods.slice/rdma.max",
 	    "mlx5_0 hca_handle=2 hca_object=2000\nmlx5_1 hca_handle=max hca_object=max\n");
 	put("/sys/fs/cgroup/kubepods.slice/pod1/rdma.max", "mlx5_1 hca_handle=max hca_object=10\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_CGROUP), "/kubepods.slice/pod1");
-	assert_string_equal(text(n, PP_F_CGROUP_RDMA_MAX),
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_CGROUP), "/kubepods.slice/pod1");
+	assert_string_equal(node_text(n, PP_F_CGROUP_RDMA_MAX),
 			    "/sys/fs/cgroup/kubepods.slice/pod1: mlx5_1 hca_handle=max "
 			    "hca_object=10, /sys/fs/cgroup/kubepods.slice: mlx5_0 hca_handle=2 "
 			    "hca_object=2000");
-	done(n);
+	node_done(n);
 	/* A level that cannot be seen may limit too. */
-	begin();
+	record = node_record();
 	put("/proc/self/cgroup", "0::/kubepods.slice/pod1\n");
 	put("/sys/fs/cgroup/cgroup.controllers", "memory rdma\n");
 	put("/sys/fs/cgroup/kubepods.slice/pod1/cgroup.procs", "");
-	n = collect();
-	assert_false(known(n, PP_F_CGROUP_RDMA_MAX));
-	done(n);
-	begin();
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_CGROUP_RDMA_MAX));
+	node_done(n);
+	record = node_record();
 	put("/proc/self/cgroup", "0::/a\n");
 	put("/sys/fs/cgroup/cgroup.controllers", "memory rdmax xrdma\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_CGROUP_RDMA_MAX), "none");
-	done(n);
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_CGROUP_RDMA_MAX), "none");
+	node_done(n);
 	/* Version 1. */
-	begin();
+	record = node_record();
 	put("/proc/self/cgroup", "3:rdma:/x\n0::/y\n");
 	put("/sys/fs/cgroup/rdma/x/rdma.max", "mlx5_0 hca_handle=1 hca_object=max\n");
 	put("/sys/fs/cgroup/rdma/cgroup.procs", "");
-	n = collect();
-	assert_string_equal(text(n, PP_F_CGROUP), "/x");
-	assert_string_equal(text(n, PP_F_CGROUP_RDMA_MAX),
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_CGROUP), "/x");
+	assert_string_equal(node_text(n, PP_F_CGROUP_RDMA_MAX),
 			    "/sys/fs/cgroup/rdma/x: mlx5_0 hca_handle=1 hca_object=max");
-	done(n);
-	begin();
-	n = collect();
-	assert_false(known(n, PP_F_CGROUP_RDMA_MAX));
-	done(n);
+	node_done(n);
+	record = node_record();
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_CGROUP_RDMA_MAX));
+	node_done(n);
 }
 
 static struct pp_node *collect_live(void)
@@ -302,7 +267,7 @@ static void test_live(void **state)
 			 caps[0].effective >> CAP_NET_ADMIN & 1);
 	assert_int_equal(pp_fact_int_or(n->self, PP_F_CAP_SYS_ADMIN, -1),
 			 caps[0].effective >> CAP_SYS_ADMIN & 1);
-	done(n);
+	node_done(n);
 }
 
 /* Exit status of a child in new namespaces: 77 when they are refused. */
@@ -324,7 +289,7 @@ static int in_user_namespace(void)
 	struct pp_node *n = collect_live();
 	bool yes = pp_fact_is(n->self, PP_F_USER_NS);
 
-	done(n);
+	node_done(n);
 	return yes ? 0 : 1;
 }
 
@@ -333,7 +298,7 @@ static int not_outside(void)
 	struct pp_node *n = collect_live();
 	bool none = !strcmp(pp_fact_str_or(n->self, PP_F_CONTAINER, "unknown"), "none");
 
-	done(n);
+	node_done(n);
 	return none ? 1 : 0;
 }
 

@@ -178,12 +178,7 @@ int main(void)
 		cmocka_unit_test(answers_what_rxe_answered),
 		cmocka_unit_test(receives_datagrams_of_rxe),
 	};
-	struct soft_pcap pcap;
+	int missing = soft_pcap_missing(capture);
 
-	if (!soft_pcap_open(capture, &pcap)) {
-		(void)printf("no %s in the shared folder\n", capture);
-		return 77;
-	}
-	free(pcap.bytes);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return missing ? missing : cmocka_run_group_tests(tests, NULL, NULL);
 }

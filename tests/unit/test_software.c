@@ -3,7 +3,7 @@
  * Software facts: of made recordings; beside what the dynamic loader itself chose for this
  * process, and this process's own environment.
  */
-#include "unit.h"
+#include "node_replayed.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,7 +14,6 @@
 #include "node/environment.h"
 #include "node/library.h"
 #include "node/nccl_conf.h"
-#include "node/node.h"
 
 static struct pp_record *record;
 
@@ -41,47 +40,6 @@ static void answer(const char *name, const char *data)
 		       data);
 	assert_int_equal(
 		pp_record_put(record, PP_ENTRY_ANSWER, name, document, strlen(document), 0), 0);
-}
-
-static void begin(void)
-{
-	assert_int_equal(pp_record_new((size_t)16 << 20, &record), 0);
-}
-
-static struct pp_source *replay(void)
-{
-	struct pp_source *s;
-	struct pp_error err;
-
-	assert_int_equal(pp_source_replay_record(record, &s, &err), 0);
-	return s;
-}
-
-static struct pp_node *collect(void)
-{
-	struct pp_error err;
-	struct pp_node *n;
-
-	assert_int_equal(pp_node_collect(replay(), &n, &err), 0);
-	return n;
-}
-
-static void done(struct pp_node *n)
-{
-	pp_source_free(n->src);
-	pp_node_free(n);
-}
-
-static const char *text(const struct pp_node *n, enum pp_fact_id id)
-{
-	static char buf[8192];
-
-	return pp_fact_text(pp_fact_get(n->self, id), buf, sizeof(buf));
-}
-
-static bool known(const struct pp_node *n, enum pp_fact_id id)
-{
-	return pp_fact_get(n->self, id)->known;
 }
 
 static void test_allow_list(void **state)
@@ -142,7 +100,7 @@ static void test_settings(void **state)
 	struct pp_node *n;
 
 	(void)state;
-	begin();
+	record = node_record();
 	answer("environment",
 	       "{\"variables\": {\"NCCL_IB_HCA\": \"mlx5_0\", \"HOME\": \"/elsewhere\","
 	       " \"UCX_TLS\": \"rc\", \"NCCL_IB_GID_INDEX\": \"\", \"SECRET\": \"x\","
@@ -151,53 +109,53 @@ static void test_settings(void **state)
 	put("/home/u/.nccl.conf", "NCCL_IB_HCA=mlx5_9\nNCCL_IB_DISABLE=0\nNCCL_IB_GID_INDEX=3\n");
 	put("/elsewhere/.nccl.conf", "NCCL_IB_DISABLE=7\n");
 	put("/etc/nccl.conf", "NCCL_IB_DISABLE=1\nNCCL_NET_GDR_LEVEL=SYS\nX_TOKEN=abc\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_NCCL_IB_HCA), "mlx5_0");
-	assert_string_equal(text(n, PP_F_NCCL_IB_DISABLE), "0");
-	assert_string_equal(text(n, PP_F_NCCL_GDR_LEVEL), "SYS");
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_NCCL_IB_HCA), "mlx5_0");
+	assert_string_equal(node_text(n, PP_F_NCCL_IB_DISABLE), "0");
+	assert_string_equal(node_text(n, PP_F_NCCL_GDR_LEVEL), "SYS");
 	/* Set, though to nothing: the files do not come in. */
-	assert_string_equal(text(n, PP_F_NCCL_GID_INDEX), "");
-	assert_string_equal(text(n, PP_F_NCCL_DMABUF), "");
-	assert_true(known(n, PP_F_NCCL_DMABUF));
-	assert_string_equal(text(n, PP_F_NCCL_CONF),
+	assert_string_equal(node_text(n, PP_F_NCCL_GID_INDEX), "");
+	assert_string_equal(node_text(n, PP_F_NCCL_DMABUF), "");
+	assert_true(node_known(n, PP_F_NCCL_DMABUF));
+	assert_string_equal(node_text(n, PP_F_NCCL_CONF),
 			    "/home/u/.nccl.conf: NCCL_IB_HCA=mlx5_9, NCCL_IB_DISABLE=0, "
 			    "NCCL_IB_GID_INDEX=3, /etc/nccl.conf: NCCL_IB_DISABLE=1, "
 			    "NCCL_NET_GDR_LEVEL=SYS, X_TOKEN=(hidden)");
-	assert_string_equal(text(n, PP_F_UCX_ENV), "UCX_TLS=rc");
-	assert_string_equal(text(n, PP_F_ENV_HIDDEN), "2");
-	assert_null(strchr(text(n, PP_F_NCCL_ENV), '\x1b'));
-	assert_null(strstr(text(n, PP_F_NCCL_ENV), "SECRET"));
-	done(n);
+	assert_string_equal(node_text(n, PP_F_UCX_ENV), "UCX_TLS=rc");
+	assert_string_equal(node_text(n, PP_F_ENV_HIDDEN), "2");
+	assert_null(strchr(node_text(n, PP_F_NCCL_ENV), '\x1b'));
+	assert_null(strstr(node_text(n, PP_F_NCCL_ENV), "SECRET"));
+	node_done(n);
 	/* NCCL_CONF_FILE stands in for the user's file. */
-	begin();
+	record = node_record();
 	answer("environment", "{\"variables\": {\"NCCL_CONF_FILE\": \"/job/nccl.conf\"}}");
 	put("/job/nccl.conf", "NCCL_IB_DISABLE=1\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_NCCL_IB_DISABLE), "1");
-	done(n);
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_NCCL_IB_DISABLE), "1");
+	node_done(n);
 	/* A file that cannot be read may set anything, but not what is set already. */
-	begin();
+	record = node_record();
 	answer("environment", "{\"variables\": {\"NCCL_IB_HCA\": \"mlx5_0\"}}");
 	answer("home-directory", "{\"home\": \"/root\"}");
 	assert_int_equal(pp_record_put(record, PP_ENTRY_ERROR, "/etc/nccl.conf", NULL, 0, -EACCES),
 			 0);
-	n = collect();
-	assert_string_equal(text(n, PP_F_NCCL_IB_HCA), "mlx5_0");
-	assert_string_equal(text(n, PP_F_NCCL_IB_DISABLE),
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_NCCL_IB_HCA), "mlx5_0");
+	assert_string_equal(node_text(n, PP_F_NCCL_IB_DISABLE),
 			    "unknown: /etc/nccl.conf: permission denied");
-	assert_false(known(n, PP_F_NCCL_CONF));
-	done(n);
+	assert_false(node_known(n, PP_F_NCCL_CONF));
+	node_done(n);
 	/* Nothing was asked. */
-	begin();
+	record = node_record();
 	put("/etc/nccl.conf", "NCCL_IB_DISABLE=1\n");
 	put("/run/.containerenv", "engine=\"podman-4.3.1\"\nimage=\"docker.io/library/x:1\"\n");
-	n = collect();
-	assert_string_equal(text(n, PP_F_CONTAINER_IMAGE), "docker.io/library/x:1");
-	assert_false(known(n, PP_F_NCCL_IB_DISABLE));
-	assert_false(known(n, PP_F_NCCL_ENV));
-	assert_false(known(n, PP_F_PERFTEST_PATH));
-	assert_false(known(n, PP_F_NCCL_VERSION));
-	done(n);
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_CONTAINER_IMAGE), "docker.io/library/x:1");
+	assert_false(node_known(n, PP_F_NCCL_IB_DISABLE));
+	assert_false(node_known(n, PP_F_NCCL_ENV));
+	assert_false(node_known(n, PP_F_PERFTEST_PATH));
+	assert_false(node_known(n, PP_F_NCCL_VERSION));
+	node_done(n);
 }
 
 static const char *name_version(const char *path)
@@ -215,9 +173,9 @@ static const char *inside(const char *bytes, size_t len, const char *marker)
 	struct pp_source *s;
 	int r;
 
-	begin();
+	record = node_record();
 	put_bytes("/lib.so", bytes, len);
-	s = replay();
+	s = node_source(record);
 	r = pp_library_version_inside(s, "/lib.so", marker, version, sizeof(version));
 	pp_source_free(s);
 	return r == -ENOENT ? "none" : r == -EEXIST ? "several" : r ? "error" : version;
@@ -263,7 +221,7 @@ static void test_search_order(void **state)
 	size_t at = 0;
 
 	(void)state;
-	begin();
+	record = node_record();
 	ln("/lib", "usr/lib");
 	put("/etc/ld.so.conf", "# first\ninclude ld.so.conf.d/*.conf\n/opt/last/lib # end\n"
 			       "include /etc/ld.so.conf\n");
@@ -278,7 +236,7 @@ static void test_search_order(void **state)
 	put("/opt/hidden/libnccl.so.2", "");
 	put("/usr/lib/x86_64-linux-gnu/libc.so.6", "");
 	ln("/usr/lib/libnccl.so.2", "gone");
-	s = replay();
+	s = node_source(record);
 	pp_library_path_init(s, &arena, "/opt/env:relative::/opt/nowhere;/opt/env", "x86_64",
 			     &path);
 	assert_int_equal(path.n, 6);
@@ -307,7 +265,7 @@ static void test_nccl_facts(void **state)
 	struct pp_node *n;
 
 	(void)state;
-	begin();
+	record = node_record();
 	answer("environment", ENV);
 	put("/etc/ld.so.conf", "/opt/a\n");
 	put("/opt/a/libnccl.so.2.27.7", "");
@@ -324,9 +282,9 @@ static void test_nccl_facts(void **state)
 	put("/usr/local/cuda-13.0/include/cuda_runtime_api.h", "#define CUDART_VERSION  13000\n");
 	put("/usr/local/cuda-9/version.json", "{\"cuda\": [");
 	ln("/usr/local/cuda", "cuda-12.4");
-	n = collect();
-	assert_string_equal(text(n, PP_F_NCCL_VERSION), "2.27.7");
-	assert_string_equal(text(n, PP_F_NCCL_LIBS),
+	n = node_replayed(record);
+	assert_string_equal(node_text(n, PP_F_NCCL_VERSION), "2.27.7");
+	assert_string_equal(node_text(n, PP_F_NCCL_LIBS),
 			    "/opt/a/libnccl.so.2.27.7 2.27.7, "
 			    "/venv/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2 "
 			    "2.21.5+cuda12.4, "
@@ -334,20 +292,20 @@ static void test_nccl_facts(void **state)
 			    "2.21.5+cuda12.4, "
 			    "/usr/local/lib/python3.12/dist-packages/nvidia/nccl/lib/libnccl.so.2 "
 			    "(version unknown: no version in it)");
-	assert_string_equal(text(n, PP_F_PERFTEST_PATH), "/opt/perftest/bin/ib_write_bw");
-	assert_string_equal(text(n, PP_F_CUDA_TOOLKITS),
+	assert_string_equal(node_text(n, PP_F_PERFTEST_PATH), "/opt/perftest/bin/ib_write_bw");
+	assert_string_equal(node_text(n, PP_F_CUDA_TOOLKITS),
 			    "/usr/local/cuda-12.4 12.4.131, /usr/local/cuda-13.0 13.0, "
 			    "/usr/local/cuda-9 (version unknown)");
-	done(n);
+	node_done(n);
 	/* Without the environment, another library may come first: its version is not told. */
-	begin();
+	record = node_record();
 	put("/etc/ld.so.conf", "/opt/a\n");
 	put("/opt/a/libnccl.so.2.27.7", "");
 	ln("/opt/a/libnccl.so.2", "libnccl.so.2.27.7");
-	n = collect();
-	assert_false(known(n, PP_F_NCCL_VERSION));
-	assert_false(known(n, PP_F_NCCL_LIBS));
-	done(n);
+	n = node_replayed(record);
+	assert_false(node_known(n, PP_F_NCCL_VERSION));
+	assert_false(node_known(n, PP_F_NCCL_LIBS));
+	node_done(n);
 }
 
 /* Which file the loader really took for a library that this program is linked with. */
@@ -390,26 +348,26 @@ static void test_live_environment(void **state)
 	assert_int_equal(setenv("UCX_TLS", "rc,cuda", 1), 0);
 	assert_int_equal(setenv("PEERPATH_TOKEN", "do-not-tell", 1), 0);
 	assert_int_equal(setenv("OTHER_NAME", "do-not-tell", 1), 0);
-	begin();
+	record = node_record();
 	assert_int_equal(pp_source_live(&live, &err), 0);
 	pp_source_set_record(live, record);
 	assert_int_equal(pp_node_collect(live, &n, &err), 0);
-	assert_string_equal(text(n, PP_F_NCCL_GDR_LEVEL), "PHB");
-	assert_string_equal(text(n, PP_F_UCX_ENV), "UCX_TLS=rc,cuda");
-	assert_string_equal(text(n, PP_F_ENV_HIDDEN), "1");
+	assert_string_equal(node_text(n, PP_F_NCCL_GDR_LEVEL), "PHB");
+	assert_string_equal(node_text(n, PP_F_UCX_ENV), "UCX_TLS=rc,cuda");
+	assert_string_equal(node_text(n, PP_F_ENV_HIDDEN), "1");
 	assert_null(strstr(pp_record_answer(record, "environment")->content, "do-not-tell"));
-	again = collect();
+	again = node_replayed(record);
 	for (unsigned int i = 0; i < n->self->n; i++) {
 		enum pp_fact_id id = n->self->facts[i].id;
 
 		if (id < PP_F_CUDA_TOOLKITS || id > PP_F_PERFTEST_PATH)
 			continue;
-		(void)snprintf(was, sizeof(was), "%s", text(n, id));
-		assert_string_equal(text(again, id), was);
+		(void)snprintf(was, sizeof(was), "%s", node_text(n, id));
+		assert_string_equal(node_text(again, id), was);
 	}
 	pp_node_free(n);
 	pp_source_free(live);
-	done(again);
+	node_done(again);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 /*
  * bufinfo in each grammar the kernel has had (tests/fixtures/trace/README.md), cut, and forged.
  */
-#include "unit.h"
+#include "trace_fixture.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -15,17 +15,8 @@ static char text[1 << 16];
 /* A fixture into @text; its length. */
 static size_t load(const char *name)
 {
-	char path[1024];
-	const char *top = getenv("PP_TEST_DIR");
-	size_t n;
-	FILE *f;
+	size_t n = trace_fixture(name, text, sizeof(text) - 1);
 
-	(void)snprintf(path, sizeof(path), "%s/../fixtures/trace/%s", top ? top : ".", name);
-	f = fopen(path, "rb");
-	if (!f)
-		fail_msg("%s: %s", path, strerror(errno));
-	n = fread(text, 1, sizeof(text) - 1, f);
-	(void)fclose(f);
 	text[n] = '\0';
 	return n;
 }

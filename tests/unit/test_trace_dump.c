@@ -4,7 +4,7 @@
  * interrupted, refuses, or breaks off. The messages are a kernel's (tests/fixtures/trace), with the
  * sequence of the question.
  */
-#include "unit.h"
+#include "trace_fixture.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -25,22 +25,6 @@ struct script {
 	unsigned int asked_times[64];
 	unsigned int part; /* how many answers of it were received */
 };
-
-static size_t load(const char *name, void *buf, size_t size)
-{
-	char path[1024];
-	const char *top = getenv("PP_TEST_DIR");
-	size_t n;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/../fixtures/trace/%s", top ? top : ".", name);
-	f = fopen(path, "rb");
-	if (!f)
-		fail_msg("%s: %s", path, strerror(errno));
-	n = fread(buf, 1, size, f);
-	(void)fclose(f);
-	return n;
-}
 
 static int on_send(void *arg, const void *message, size_t len)
 {
@@ -128,7 +112,7 @@ static ssize_t answer_objects(struct script *s, void *buf, size_t size, uint16_t
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (files[i].command == s->asked)
-			len = load(files[i].file, buf, size);
+			len = trace_fixture(files[i].file, buf, size);
 	assert_true(len > 0);
 	for (size_t at = 0; at < len;) {
 		struct nlmsghdr *h = (struct nlmsghdr *)(void *)((char *)buf + at);
@@ -223,7 +207,7 @@ static void check_whole(const struct pp_resources *r)
 	json_t *array;
 
 	for (unsigned int k = 0; k < PP_RESOURCE_KINDS; k++) {
-		array = json_loadb(text, load(files[k], text, sizeof(text)), 0, NULL);
+		array = json_loadb(text, trace_fixture(files[k], text, sizeof(text)), 0, NULL);
 		assert_int_equal(count(r, (enum pp_resource_kind)k), 2 * json_array_size(array));
 		json_decref(array);
 	}

@@ -197,26 +197,11 @@ static void test_look(void **state)
 	pp_record_free(r);
 }
 
-static int setup(void **state)
-{
-	*state = calloc(1, sizeof(struct world));
-	return *state ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	world_done(*state);
-	free(*state);
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_rows),    TEST(test_none),	 TEST(test_unowned),
-		TEST(test_written), TEST(test_software), TEST(test_look),
+		WORLD_TEST(test_rows),	  WORLD_TEST(test_none),     WORLD_TEST(test_unowned),
+		WORLD_TEST(test_written), WORLD_TEST(test_software), WORLD_TEST(test_look),
 	};
 
 	return cmocka_run_group_tests_name("trace-evidence", tests, NULL, NULL);

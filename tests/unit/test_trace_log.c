@@ -205,26 +205,11 @@ static void test_bounds(void **state)
 	assert_null(strchr(c.item[0].text, '\x1b'));
 }
 
-static int setup(void **state)
-{
-	*state = calloc(1, sizeof(struct world));
-	return *state ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	world_done(*state);
-	free(*state);
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_capability), TEST(test_direct),   TEST(test_open),
-		TEST(test_peermem),    TEST(test_perftest), TEST(test_bounds),
+		WORLD_TEST(test_capability), WORLD_TEST(test_direct),	WORLD_TEST(test_open),
+		WORLD_TEST(test_peermem),    WORLD_TEST(test_perftest), WORLD_TEST(test_bounds),
 	};
 
 	return cmocka_run_group_tests_name("trace-log", tests, NULL, NULL);

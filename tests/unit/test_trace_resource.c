@@ -3,7 +3,7 @@
  * Netlink's dumps as a kernel sent them (Debian 6.1, rdma_rxe, perftest; tests/fixtures/trace),
  * decoded, beside what the tool `rdma` printed of the same objects at that moment.
  */
-#include "unit.h"
+#include "trace_fixture.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -20,18 +20,7 @@ static unsigned char bytes[1 << 16];
 
 static size_t load(const char *name)
 {
-	char path[1024];
-	const char *top = getenv("PP_TEST_DIR");
-	size_t n;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/../fixtures/trace/%s", top ? top : ".", name);
-	f = fopen(path, "rb");
-	if (!f)
-		fail_msg("%s: %s", path, strerror(errno));
-	n = fread(bytes, 1, sizeof(bytes), f);
-	(void)fclose(f);
-	return n;
+	return trace_fixture(name, bytes, sizeof(bytes));
 }
 
 /* The objects of one dump as a JSON array; what was seen of it in @ret. */

@@ -1053,55 +1053,40 @@ static void test_many(void **state)
 	free(event);
 }
 
-static int setup(void **state)
-{
-	*state = calloc(1, sizeof(struct world));
-	return *state ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	world_done(*state);
-	free(*state);
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_self_dmabuf),
-		TEST(test_other_exporter),
-		TEST(test_wrong_device),
-		TEST(test_wrong_inode),
-		TEST(test_live_dmabuf),
-		TEST(test_added_dmabuf),
-		TEST(test_added_others),
-		TEST(test_tracepoint),
-		TEST(test_called),
-		TEST(test_called_alone),
-		TEST(test_self_data_direct),
-		TEST(test_live_thread),
-		TEST(test_live_fallback),
-		TEST(test_gone),
-		TEST(test_counted),
-		TEST(test_rival),
-		TEST(test_no_length),
-		TEST(test_self_peermem),
-		TEST(test_live_peermem),
-		TEST(test_counted_peermem),
-		TEST(test_efa),
-		TEST(test_mixed),
-		TEST(test_staged),
-		TEST(test_no_member),
-		TEST(test_disagree),
-		TEST(test_owner),
-		TEST(test_only),
-		TEST(test_others),
-		TEST(test_nothing),
-		TEST(test_removal),
-		TEST(test_many),
+		WORLD_TEST(test_self_dmabuf),
+		WORLD_TEST(test_other_exporter),
+		WORLD_TEST(test_wrong_device),
+		WORLD_TEST(test_wrong_inode),
+		WORLD_TEST(test_live_dmabuf),
+		WORLD_TEST(test_added_dmabuf),
+		WORLD_TEST(test_added_others),
+		WORLD_TEST(test_tracepoint),
+		WORLD_TEST(test_called),
+		WORLD_TEST(test_called_alone),
+		WORLD_TEST(test_self_data_direct),
+		WORLD_TEST(test_live_thread),
+		WORLD_TEST(test_live_fallback),
+		WORLD_TEST(test_gone),
+		WORLD_TEST(test_counted),
+		WORLD_TEST(test_rival),
+		WORLD_TEST(test_no_length),
+		WORLD_TEST(test_self_peermem),
+		WORLD_TEST(test_live_peermem),
+		WORLD_TEST(test_counted_peermem),
+		WORLD_TEST(test_efa),
+		WORLD_TEST(test_mixed),
+		WORLD_TEST(test_staged),
+		WORLD_TEST(test_no_member),
+		WORLD_TEST(test_disagree),
+		WORLD_TEST(test_owner),
+		WORLD_TEST(test_only),
+		WORLD_TEST(test_others),
+		WORLD_TEST(test_nothing),
+		WORLD_TEST(test_removal),
+		WORLD_TEST(test_many),
 	};
 
 	return cmocka_run_group_tests_name("trace-verdict", tests, NULL, NULL);

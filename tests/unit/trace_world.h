@@ -217,4 +217,19 @@ static inline const struct pp_region *world_row(const struct world *w, uint32_t 
 	return &none;
 }
 
+static inline int world_setup(void **state)
+{
+	*state = calloc(1, sizeof(struct world));
+	return *state ? 0 : -1;
+}
+
+static inline int world_teardown(void **state)
+{
+	world_done(*state);
+	free(*state);
+	return 0;
+}
+
+#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
 #endif
