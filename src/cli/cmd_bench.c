@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,23 +113,15 @@ static int draw_token(struct run *r)
 static int find_token(struct run *r)
 {
 	const char *file = pp_args_get(r->args, "token-file");
-	const char *given = secure_getenv("PEERPATH_TOKEN");
 	struct pp_error err = {0};
-	int e = 0;
+	int e = pp_token_find(file, is_launched(r) ? &r->launch : NULL, r->token, &err);
 
-	if (file)
-		e = pp_token_read(file, r->token, &err);
-	else if (given)
-		e = pp_token_parse(given, strlen(given), r->token, &err);
-	else if (is_launched(r))
-		pp_token_derive(&r->launch, getuid(), r->token);
-	else if (pp_args_operands(r->args))
-		return pp_complain(
-			r->args, PP_EXIT_USAGE,
-			"with which token? PEERPATH_TOKEN or --token-file, as 'peerpath bench "
-			"--listen' on the other node says");
-	else
-		return draw_token(r);
+	if (e == -ENOENT && !err.code)
+		return pp_args_operands(r->args)
+			       ? pp_complain(r->args, PP_EXIT_USAGE,
+					     "with which token? PEERPATH_TOKEN or --token-file, as "
+					     "'peerpath bench --listen' on the other node says")
+			       : draw_token(r);
 	return e ? pp_complain(r->args, PP_EXIT_USAGE, "%s", err.text) : 0;
 }
 

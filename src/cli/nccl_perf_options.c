@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -207,18 +206,9 @@ static int read_ranks(struct pp_nccl_perf_options *r)
 static int find_token(struct pp_nccl_perf_options *r)
 {
 	const char *file = pp_args_get(r->args, "token-file");
-	const char *given = secure_getenv("PEERPATH_TOKEN");
 	struct pp_error err = {0};
-	int e = 0;
+	int e = r->launched ? pp_token_find(file, &r->launch, r->token, &err) : 0;
 
-	if (!r->launched)
-		return 0;
-	if (file)
-		e = pp_token_read(file, r->token, &err);
-	else if (given)
-		e = pp_token_parse(given, strlen(given), r->token, &err);
-	else
-		pp_token_derive(&r->launch, getuid(), r->token);
 	return e ? pp_complain(r->args, PP_EXIT_USAGE, "%s", err.text) : 0;
 }
 

@@ -37,9 +37,8 @@ int pp_nccl_ranks_read(struct pp_nccl_running *c)
 {
 	struct pp_nccl_ranks *r = &c->ranks;
 	const char *file = pp_args_get(c->args, "token-file");
-	const char *given = secure_getenv("PEERPATH_TOKEN");
 	struct pp_error err = {0};
-	int e = 0;
+	int e;
 
 	r->wide = true;
 	if (pp_launch_read(variable, &r->launch, &err))
@@ -51,12 +50,7 @@ int pp_nccl_ranks_read(struct pp_nccl_running *c)
 				   "under %s a job starts once: one arm a launch, each with "
 				   "--arm and --output, then nccl run --join",
 				   r->launch.by);
-	if (file)
-		e = pp_token_read(file, r->token, &err);
-	else if (given)
-		e = pp_token_parse(given, strlen(given), r->token, &err);
-	else
-		pp_token_derive(&r->launch, getuid(), r->token);
+	e = pp_token_find(file, &r->launch, r->token, &err);
 	return e ? pp_complain(c->args, PP_EXIT_USAGE, "%s", err.text) : 0;
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/parse.h"
@@ -45,16 +44,9 @@ static bool is_launched(const struct pp_launch *launch)
 static int find_token(const struct pp_args *args, const struct pp_launch *launch, char *ret)
 {
 	const char *file = pp_args_get(args, "token-file");
-	const char *given = secure_getenv("PEERPATH_TOKEN");
 	struct pp_error err = {0};
-	int e = 0;
+	int e = pp_token_find(file, launch, ret, &err);
 
-	if (file)
-		e = pp_token_read(file, ret, &err);
-	else if (given)
-		e = pp_token_parse(given, strlen(given), ret, &err);
-	else
-		pp_token_derive(launch, getuid(), ret);
 	return e ? pp_complain(args, PP_EXIT_USAGE, "%s", err.text) : 0;
 }
 

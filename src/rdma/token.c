@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,4 +103,19 @@ void pp_token_derive(const struct pp_launch *launch, unsigned int user, char ret
 
 	(void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)text, (size_t)n, NULL, 0);
 	(void)sodium_bin2hex(ret, PP_TOKEN_DRAWN + 1, hash, sizeof(hash));
+}
+
+int pp_token_find(const char *file, const struct pp_launch *launch, char ret[PP_TOKEN_MOST + 1],
+		  struct pp_error *err)
+{
+	const char *given = secure_getenv("PEERPATH_TOKEN");
+
+	if (file)
+		return pp_token_read(file, ret, err);
+	if (given)
+		return pp_token_parse(given, strlen(given), ret, err);
+	if (!launch)
+		return -ENOENT;
+	pp_token_derive(launch, getuid(), ret);
+	return 0;
 }

@@ -34,5 +34,12 @@ int pp_token_draw(char ret[PP_TOKEN_MOST + 1], struct pp_error *err);
  */
 void pp_token_derive(const struct pp_launch *launch, unsigned int user,
 		     char ret[PP_TOKEN_MOST + 1]);
+/*
+ * The one of this process: of @file (NULL: none is named), else of PEERPATH_TOKEN, else derived
+ * from
+ * @launch (NULL: it was not launched). -ENOENT, without a word: there is none.
+ */
+int pp_token_find(const char *file, const struct pp_launch *launch, char ret[PP_TOKEN_MOST + 1],
+		  struct pp_error *err);
 
 #endif

@@ -355,12 +355,44 @@ static void test_tokens(void **state)
 	assert_string_not_equal(a, b);
 }
 
+/* What is named goes before what is set, what is set before what can be derived. */
+static void test_token_found(void **state)
+{
+	static const struct pp_launch l = {.by = "Slurm", .size = 2, .job = "5.0.41000"};
+	char path[] = "/tmp/peerpath-token-XXXXXX", token[PP_TOKEN_MOST + 1];
+	char derived[PP_TOKEN_MOST + 1];
+	struct pp_error err = {0};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(write(fd, "of-the-file", 11), 11);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(setenv("PEERPATH_TOKEN", "of-the-environment", 1), 0);
+	assert_int_equal(pp_token_find(path, &l, token, &err), 0);
+	assert_string_equal(token, "of-the-file");
+	assert_int_equal(pp_token_find(NULL, &l, token, &err), 0);
+	assert_string_equal(token, "of-the-environment");
+	/* One that is no token is not passed over. */
+	assert_int_equal(setenv("PEERPATH_TOKEN", "short", 1), 0);
+	assert_int_equal(pp_token_find(NULL, &l, token, &err), -EINVAL);
+	assert_int_equal(unsetenv("PEERPATH_TOKEN"), 0);
+	assert_int_equal(pp_token_find(NULL, &l, token, &err), 0);
+	pp_token_derive(&l, getuid(), derived);
+	assert_string_equal(token, derived);
+	err = (struct pp_error){0};
+	assert_int_equal(pp_token_find(NULL, NULL, token, &err), -ENOENT);
+	assert_int_equal(err.code, 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(pp_token_find(path, &l, token, &err), -ENOENT);
+	assert_int_equal(err.code, -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_launchers), cmocka_unit_test(test_hostlists),
 		cmocka_unit_test(test_ports),	  cmocka_unit_test(test_token_files),
-		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_tokens),	  cmocka_unit_test(test_token_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
