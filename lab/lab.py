@@ -23,7 +23,7 @@ import image
 from image import HERE, Unavailable, find
 from jobs import Deadline, Guest, HostJob, LabError, Result, go_on, listening, poll, process_start, read
 
-__all__ = ["Lab", "Result", "LabError", "Deadline", "Unavailable"]
+__all__ = ["Lab", "Result", "LabError", "Deadline", "Unavailable", "status_of"]
 
 
 class Lab:
@@ -262,3 +262,14 @@ class Lab:
         return lab
 
 
+def status_of(test, *faults):
+    """The exit status of a test in the lab: 77 where there is no lab, 1 where it, or what is tested (faults), broke."""
+    try:
+        test()
+    except Unavailable as err:
+        print(f"no lab here: {err}")
+        return 77
+    except (LabError, *faults) as err:
+        print(f"FAULT: {err}")
+        return 1
+    return 0

@@ -14,7 +14,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, sys.argv[1])
-from lab import Lab, LabError, Unavailable  # noqa: E402
+from lab import Lab, LabError, status_of  # noqa: E402
 
 PEERPATH, DATA, KERNEL_DMABUF = sys.argv[2], pathlib.Path(sys.argv[3]), sys.argv[4]
 MOUNTS = "mount -t debugfs debug /sys/kernel/debug && mount -t tracefs trace /sys/kernel/tracing"
@@ -169,26 +169,22 @@ def dmabuf(lab):
     need(best["rule"] == "dmabuf-software-device", f"explain: {done.text}")
 
 
+def tested():
+    with Lab(nodes=2, mtu=1500, put=list(put())) as lab:
+        dmabuf(lab)
+        run_bench(lab, "--second-witness", proven=False)
+        for node in (0, 1):
+            lab.guest(node).run(MOUNTS).check()
+        run_bench(lab, "-R", proven=True)
+        run_bench(lab, "--no-probes", proven=False)
+    print("payload right, keys enforced, DMA-BUF refused and explained, by addresses and by librdmacm")
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a sanitizer's memory does not fit into the guests; the plain build runs this")
         return 77
-    try:
-        with Lab(nodes=2, mtu=1500, put=list(put())) as lab:
-            dmabuf(lab)
-            run_bench(lab, "--second-witness", proven=False)
-            for node in (0, 1):
-                lab.guest(node).run(MOUNTS).check()
-            run_bench(lab, "-R", proven=True)
-            run_bench(lab, "--no-probes", proven=False)
-    except Unavailable as err:
-        print(err)
-        return 77
-    except LabError as err:
-        print(err)
-        return 1
-    print("payload right, keys enforced, DMA-BUF refused and explained, by addresses and by librdmacm")
-    return 0
+    return status_of(tested)
 
 
 if __name__ == "__main__":

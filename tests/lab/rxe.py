@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, sys.argv[1])
-from lab import Lab, LabError, Unavailable  # noqa: E402
+from lab import Lab, LabError, status_of  # noqa: E402
 
 CHECK, WRONG = sys.argv[2], sys.argv[3]
 
@@ -157,20 +157,16 @@ WRONGS = (
 )
 
 
+def tested():
+    with tempfile.TemporaryDirectory() as work:
+        globals()[f"part_{sys.argv[4]}"](work)
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a sanitizer's memory does not fit into the guests; the plain build runs this")
         return 77
-    try:
-        with tempfile.TemporaryDirectory() as work:
-            globals()[f"part_{sys.argv[4]}"](work)
-    except Unavailable as err:
-        print(f"no lab here: {err}")
-        return 77
-    except LabError as err:
-        print(f"FAULT: {err}")
-        return 1
-    return 0
+    return status_of(tested)
 
 
 if __name__ == "__main__":

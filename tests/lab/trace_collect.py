@@ -19,7 +19,7 @@ import time
 
 sys.path.insert(0, sys.argv[1])
 import headers  # noqa: E402
-from lab import Lab, LabError, Unavailable  # noqa: E402
+from lab import Lab, LabError, status_of  # noqa: E402
 
 PART, HOLDER, REGISTRAR, RAW, ASK = sys.argv[2:7]
 KEEP = pathlib.Path(sys.argv[7]) if len(sys.argv) > 7 else None
@@ -219,22 +219,18 @@ def dmabuf(lab):
     must(ask(guest)["dmabufs"] == [], "buffers after the processes")
 
 
+def tested():
+    put = [(HOLDER, "bin/mr_holder"), (RAW, "bin/trace_raw"), (ASK, "bin/trace_ask"), (REGISTRAR, "bin/registrar")]
+    with Lab(nodes=1, memory=512, put=put, **(headers.peerlab() if PART == "dmabuf" else {})) as lab:
+        (dmabuf if PART == "dmabuf" else collect)(lab)
+    print("netlink, /proc and debugfs as the guest's own tools say")
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a sanitizer's memory does not fit into the guests; the plain build runs this")
         return 77
-    put = [(HOLDER, "bin/mr_holder"), (RAW, "bin/trace_raw"), (ASK, "bin/trace_ask"), (REGISTRAR, "bin/registrar")]
-    try:
-        with Lab(nodes=1, memory=512, put=put, **(headers.peerlab() if PART == "dmabuf" else {})) as lab:
-            (dmabuf if PART == "dmabuf" else collect)(lab)
-    except Unavailable as err:
-        print(f"no lab here: {err}")
-        return 77
-    except (LabError, headers.image.BuildError) as err:
-        print(f"FAULT: {err}")
-        return 1
-    print("netlink, /proc and debugfs as the guest's own tools say")
-    return 0
+    return status_of(tested, headers.image.BuildError)
 
 
 if __name__ == "__main__":

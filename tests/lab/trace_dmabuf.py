@@ -12,10 +12,10 @@ import re
 import shutil
 import sys
 
-from tracing import (MOUNTS, Layout, LabError, Registrar, expect, image, nothing_left, probe_line,  # noqa: I001
+from tracing import (MOUNTS, Layout, Registrar, expect, image, nothing_left, probe_line,  # noqa: I001
                      probed_by_hand, rdma_regions, surface, trace, traced)
 import headers
-from lab import Lab, Unavailable
+from lab import Lab, status_of
 
 REGISTRAR, PEERPATH = sys.argv[2:4]
 NIC = "0000:00:05.0"
@@ -174,28 +174,24 @@ def driver_comes(guest):
     expect("when it is there from the start", [row[1:] for row in seen.values()], [("host", "proven", {"live-probe"})])
 
 
+def tested():
+    more = headers.peerlab()
+    layout = Layout(headers.tree_for(image.kernel()), more["modules"][1])
+    with Lab(put=[(REGISTRAR, "bin/registrar"), (PEERPATH, "bin/peerpath")], **more) as lab:
+        guest = lab.guest(0)
+        shutil.copy(more["modules"][1], lab.share / "peerlab.ko")
+        guest.run(MOUNTS).check()
+        probes(guest, layout)
+        for part in (held, kept, refused, looks, live, driver_comes):
+            part(guest)
+            print(f"{part.__name__}: ok", flush=True)
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a guest has no sanitizer's libraries; the plain build runs this")
         return 77
-    try:
-        more = headers.peerlab()
-        layout = Layout(headers.tree_for(image.kernel()), more["modules"][1])
-        with Lab(put=[(REGISTRAR, "bin/registrar"), (PEERPATH, "bin/peerpath")], **more) as lab:
-            guest = lab.guest(0)
-            shutil.copy(more["modules"][1], lab.share / "peerlab.ko")
-            guest.run(MOUNTS).check()
-            probes(guest, layout)
-            for part in (held, kept, refused, looks, live, driver_comes):
-                part(guest)
-                print(f"{part.__name__}: ok", flush=True)
-    except Unavailable as err:
-        print(err)
-        return 77
-    except (LabError, image.BuildError) as err:
-        print(err)
-        return 1
-    return 0
+    return status_of(tested, image.BuildError)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import time
 
 from tracing import MOUNTS, LabError, Registrar, expect, nothing_left, surface, trace, traced  # noqa: I001
 from jobs import read
-from lab import Lab, Unavailable
+from lab import Lab, status_of
 
 REGISTRAR, PEERPATH = sys.argv[2:4]
 PERFTEST = "ib_write_bw -d rxe0 -x $GID4 -p 18600 -D"
@@ -169,24 +169,20 @@ def left_over(guest):
     return bool(guest.run("ls /sys/kernel/tracing/instances; cat /sys/kernel/tracing/kprobe_events").check().text)
 
 
+def tested():
+    with Lab(put=[(REGISTRAR, "bin/registrar"), (PEERPATH, "bin/peerpath")]) as lab:
+        guest = lab.guest(0)
+        guest.run(MOUNTS).check()
+        for part in (perftest_runs, perftest_traced, owners, watched, command_killed, interrupted, tracer_killed, all_killed):
+            part(guest)
+            print(f"{part.__name__}: ok", flush=True)
+
+
 def main():
     if os.environ.get("PEERPATH_SANITIZED"):
         print("a guest has no sanitizer's libraries; the plain build runs this")
         return 77
-    try:
-        with Lab(put=[(REGISTRAR, "bin/registrar"), (PEERPATH, "bin/peerpath")]) as lab:
-            guest = lab.guest(0)
-            guest.run(MOUNTS).check()
-            for part in (perftest_runs, perftest_traced, owners, watched, command_killed, interrupted, tracer_killed, all_killed):
-                part(guest)
-                print(f"{part.__name__}: ok", flush=True)
-    except Unavailable as err:
-        print(err)
-        return 77
-    except LabError as err:
-        print(err)
-        return 1
-    return 0
+    return status_of(tested)
 
 
 if __name__ == "__main__":
