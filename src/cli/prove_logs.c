@@ -161,23 +161,32 @@ static uint64_t number_of(const json_t *object, const char *key)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-static int feed_files(struct pp_nccl_feed *feed, const struct pp_bundle *b, enum pp_nccl_arm arm,
-		      uint64_t files, struct pp_error *err)
+/* Into the bundle that a replay writes they go as they came. */
+static int keep_files(struct pp_prove_logs *l, const struct pp_bundle *b, enum pp_nccl_arm arm,
+		      struct pp_error *err)
 {
-	for (uint64_t i = 0; i < files; i++) {
-		const struct pp_bundle_file *f;
-		char path[64];
+	for (uint64_t i = 0; i < l->arm[arm].files; i++) {
+		const char *path = pp_arena_printf(&l->arena, "nccl/%s/%04" PRIu64 ".log",
+						   pp_nccl_arm_name(arm), i);
+		const struct pp_bundle_file *f = path ? pp_bundle_file(b, path) : NULL;
 
-		(void)snprintf(path, sizeof(path), "nccl/%s/%04" PRIu64 ".log",
-			       pp_nccl_arm_name(arm), i);
-		f = pp_bundle_file(b, path);
+		if (!path)
+			return pp_error_set(err, -ENOMEM, "out of memory");
 		if (!f)
 			return pp_error_set(err, -EBADMSG, "%s is not there", path);
-		pp_nccl_log_to_feed(feed, path, NULL, 0);
-		pp_nccl_feed_push(feed, f->data, f->len);
+		l->file[l->n_files++] = (struct pp_bundle_file){path, f->data, f->len};
+	}
+	return 0;
+}
+
+/* Of the arm whose files were kept last. */
+static void feed_files(struct pp_nccl_feed *feed, const struct pp_prove_logs *l, uint64_t files)
+{
+	for (size_t i = l->n_files - files; i < l->n_files; i++) {
+		pp_nccl_log_to_feed(feed, l->file[i].path, NULL, 0);
+		pp_nccl_feed_push(feed, l->file[i].data, l->file[i].len);
 	}
 	pp_nccl_feed_end(feed);
-	return 0;
 }
 
 /* What logs say of a run is replaced; what other witnesses saw stays. */
@@ -202,8 +211,8 @@ static bool is_same(const struct pp_nccl_run *a, const struct pp_nccl_judgement 
 	       k->ends.socket == j->ends.socket && !strcmp(a->networks, networks);
 }
 
-static int judge_arm(struct pp_prove_logs *l, const struct pp_bundle *b, enum pp_nccl_arm arm,
-		     struct pp_nccl_run *r, struct pp_error *err)
+static int judge_arm(struct pp_prove_logs *l, enum pp_nccl_arm arm, struct pp_nccl_run *r,
+		     struct pp_error *err)
 {
 	struct pp_prove_logs_arm *a = &l->arm[arm];
 	struct pp_nccl_judgement *before = malloc(sizeof(*before));
@@ -213,9 +222,8 @@ static int judge_arm(struct pp_prove_logs *l, const struct pp_bundle *b, enum pp
 
 	if (!before)
 		e = -ENOMEM;
-	if (!e)
-		e = feed_files(&feed, b, arm, a->files, err);
 	if (!e) {
+		feed_files(&feed, l, a->files);
 		*before = r->judgement;
 		(void)snprintf(networks, sizeof(networks), "%s", r->networks);
 		e = judge_run(&feed, r);
@@ -233,18 +241,22 @@ static int read_arm(struct pp_prove_logs *l, const json_t *object, const struct 
 	const char *name = json_string_value(json_object_get(object, "arm"));
 	struct pp_prove_logs_arm *a;
 	enum pp_nccl_arm arm;
+	int e;
 
 	if (!name || pp_nccl_arm_parse(name, &arm) || !runs->arm[arm])
 		return pp_error_set(err, -EBADMSG, "%s names an arm that did not run", INDEX);
 	a = &l->arm[arm];
+	if (a->word != PP_PROVE_LOGS_NONE)
+		return pp_error_set(err, -EBADMSG, "%s names an arm twice", INDEX);
 	*a = (struct pp_prove_logs_arm){.word = PP_PROVE_LOGS_CUT,
 					.files = number_of(object, "files"),
 					.bytes = number_of(object, "bytes"),
 					.dropped = number_of(object, "dropped_bytes"),
 					.hidden = number_of(object, "hidden")};
-	if (a->files > PP_PROVE_LOG_FILES)
+	if (a->files > PP_PROVE_LOG_FILES + 1 - l->n_files)
 		return pp_error_set(err, -EBADMSG, "%s: too many files", INDEX);
-	return a->dropped ? 0 : judge_arm(l, b, arm, runs->arm[arm], err);
+	e = keep_files(l, b, arm, err);
+	return e || a->dropped ? e : judge_arm(l, arm, runs->arm[arm], err);
 }
 
 int pp_prove_logs_judge(struct pp_prove_logs *l, const struct pp_bundle *b,
@@ -258,6 +270,8 @@ int pp_prove_logs_judge(struct pp_prove_logs *l, const struct pp_bundle *b,
 
 	if (f && (!schema || strcmp(schema, SCHEMA) != 0 || json_array_size(arms) > PP_NCCL_ARMS))
 		e = pp_error_set(err, -EBADMSG, "%s is none of this version's", INDEX);
+	if (f && !e)
+		l->file[l->n_files++] = (struct pp_bundle_file){INDEX, f->data, f->len};
 	for (size_t i = 0; !e && i < json_array_size(arms); i++)
 		e = read_arm(l, json_array_get(arms, i), b, runs, err);
 	json_decref(top);

@@ -48,7 +48,10 @@ void pp_prove_logs_done(struct pp_prove_logs *l);
 /* What `nccl run --keep-logs=@dir` has left there of the arms that ran. -ENOMEM. */
 int pp_prove_logs_take(struct pp_prove_logs *l, const char *dir, const struct pp_nccl_runs *runs,
 		       const char *token);
-/* Judges the runs again by the logs of a bundle, where those are whole. -ENOMEM, -EBADMSG. */
+/*
+ * Judges the runs again by the logs of a bundle, where those are whole. They are files of @l then,
+ * which borrows them from @b until pp_prove_logs_done(). -ENOMEM, -EBADMSG.
+ */
 int pp_prove_logs_judge(struct pp_prove_logs *l, const struct pp_bundle *b,
 			struct pp_nccl_runs *runs, struct pp_error *err);
 /* Member "logs" in JSON; a line in text, where something is to be said. */

@@ -107,6 +107,14 @@ def replayed(work, d):
     again = json.loads(here(work, "prove", "--replay", "bundle", "--json", "--no-bundle").stdout)
     need(again["library"]["gate"] == d["library"]["gate"], "a replay judges gate 3 otherwise")
     need(all(entry["logs"] == "judged again, the same" for entry in again["library"]["logs"]), f"{again['library']['logs']}")
+    # what a replay writes has them, too, byte by byte, and is a bundle to judge by
+    need(here(work, "prove", "--replay", "bundle", "-o", "copied").returncode in (0, 1), "a replay writes no bundle")
+    for name in [*names, "nccl/logs.json", "nccl.json"]:
+        there = work / "copied" / name
+        need(there.is_file() and there.read_bytes() == (work / "bundle" / name).read_bytes(), f"{name} is not copied")
+    need(here(work, "bundle", "verify", "copied").returncode == 0, "the copy does not verify")
+    copied = json.loads(here(work, "prove", "--replay", "copied", "--json", "--no-bundle").stdout)
+    need(copied["library"] == again["library"], "the copy is judged otherwise")
     # who changes the document alone is found out by the logs
     change(work, "nccl.json", '"path": "host-staged"', '"path": "gdr"')
     again = json.loads(here(work, "prove", "--replay", "bundle", "--json", "--no-bundle").stdout)
