@@ -422,11 +422,17 @@ API int cuEventQuery(struct event *event)
 	return failed ? LAUNCH_FAILED : done ? 0 : NOT_READY;
 }
 
+/* An application may wait; who copies for the device may not. */
 API int cuEventSynchronize(struct event *event)
 {
-	(void)event;
+	const struct timespec nap = {.tv_nsec = 20000};
+	int64_t until = now() + INT64_C(10000000000);
+	int rc = NOT_READY;
+
 	fake_wrong("cuEventSynchronize");
-	return 0;
+	while (event->stream && now() < until && (rc = cuEventQuery(event)) == NOT_READY)
+		(void)nanosleep(&nap, NULL);
+	return event->stream ? rc : 0;
 }
 
 static void append(struct stream *s, struct op *op)
