@@ -4,8 +4,8 @@
 
 usage: nccl_rank.py RANK RANKS MEETING_DIRECTORY PLAN
 
-PLAN is JSON: {"sizes": [bytes...], "ops": ["all_reduce"...], "seconds": s, "mixed": n, "register": bool}. Prints a JSON
-object a line: a row for each size, at last {"done": true}. Targets are poisoned before, and every byte is compared with
+PLAN is JSON: {"sizes": [bytes...], "ops": ["all_reduce"...], "seconds": s, "mixed": n, "register": bool, "graphs": [bytes...],
+"launches": n}. Prints a JSON object a line: a row for each size, at last {"done": true}. Targets are poisoned before, and every byte is compared with
 what the host has computed. PP_GPU chooses the GPU; NCCL_LIBRARY names the library.
 """
 import array
@@ -151,6 +151,43 @@ class Job:
             return False
         return True
 
+    def capture(self, count, times):
+        """A graph of so many all_reduces behind each other, and its nodes: what is launched without NCCL's call."""
+        graph, ready, nodes = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+        cu("cuStreamBeginCapture_v2", self.stream, 1)  # other threads' calls are none of the capture's
+        for _ in range(times):
+            self.begin("all_reduce", count)
+        cu("cuStreamEndCapture", self.stream, ctypes.byref(graph))
+        cu("cuGraphGetNodes", graph, None, ctypes.byref(nodes))
+        cu("cuGraphInstantiateWithFlags", ctypes.byref(ready), graph, ctypes.c_ulonglong(0))
+        return graph, ready, nodes.value
+
+    def graph(self, size):
+        """Captured once, launched again and again, each time with other data; then back to back, and the call itself beside it."""
+        count, times, launches = size // 4 // RANKS * RANKS, 2, PLAN.get("launches", 10)
+        if not self.check("all_reduce", count):  # connections are made outside of the capture
+            return False
+        graph, ready, nodes = self.capture(count, times)
+        for shift in range(launches):
+            put(self.src, pattern(count, 1, RANK + shift))
+            poison(self.dst, count * 4 + 64)
+            cu("cuGraphLaunch", ready, self.stream)
+            self.wait()
+            have, want = get(self.dst, count * 4 + 64), pattern(count, RANKS, RANKS * (RANKS - 1) / 2 + RANKS * shift)
+            if have != want + b"\xee" * 64:
+                say(op="graph", bytes=count * 4, wrong=True, launch=shift)
+                return False
+        begin = time.monotonic()
+        for _ in range(launches):
+            cu("cuGraphLaunch", ready, self.stream)
+        self.wait()
+        took = (time.monotonic() - begin) / launches / times
+        cu("cuGraphExecDestroy", ready)
+        cu("cuGraphDestroy", graph)
+        say(op="graph", bytes=count * 4, times=launches * times, launches=2 * launches, nodes=nodes, us=round(took * 1e6, 2),
+            algbw_gbps=round(count * 4 / took * 1e-9, 3), wrong=False)
+        return self.check("all_reduce", count)
+
     def measure(self, op, size):
         count = size // 4 // RANKS * RANKS
         if not self.check(op, count):
@@ -178,11 +215,13 @@ class Job:
 
 def main():
     # A rank gathers what all give.
-    job = Job(max(PLAN["sizes"] + [4 << 20]) * RANKS + 4096)
+    job = Job(max(PLAN["sizes"] + PLAN.get("graphs", []) + [4 << 20]) * RANKS + 4096)
     good = True
     for op in PLAN["ops"]:
         for size in PLAN["sizes"]:
             good = good and job.measure(op, size)
+    for size in PLAN.get("graphs", ()):
+        good = good and job.graph(size)
     dice = random.Random(7)
     for i in range(PLAN.get("mixed", 0)):
         op = dice.choice(("all_reduce", "all_gather", "reduce_scatter", "broadcast", "send_recv"))
