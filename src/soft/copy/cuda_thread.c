@@ -15,7 +15,10 @@
 
 #include "base/banned.h"
 
-static const pp_ns LOOKS_ON = 50000;	       /* after the last copy, for the next */
+/* After the last copy, for the next. Small collectives of NCCL that a program waits for one by one
+ * take 65 to 93 us each (docs/results/nccl-h200.md), and none of them is to wait until this thread
+ * has been woken. */
+static const pp_ns LOOKS_ON = 200000;
 static const pp_ns IMPATIENT = PP_MILLISECOND; /* a copy that takes so long may take longer */
 static const pp_ns NAP = 20000;
 static const pp_ns LAST_WORDS = PP_SECOND;
