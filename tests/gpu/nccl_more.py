@@ -7,11 +7,13 @@ usage: nccl_more.py BUILD OUT [SECONDS [PART...]]
 OUT gets result.json, summary.txt and logs.tar.gz as from nccl.py. Parts, in this order; each has its own limit, and one that
 fails costs no other: few (copies of few bytes, no NCCL), graphs (CUDA graphs captured and launched again), beside (8 KiB and
 256 MiB beside Socket, in turn), observer (its cost, in turn), registrations (what the observer and the kernel count), prove (on
-one GPU under MPS), choices (what makes NCCL choose better). Exit 77: no GPU, or no NCCL.
+one GPU under MPS), choices (what makes NCCL choose better). PP_OTHER_BUILD: another build, whose device is measured beside
+this one's in the part beside. Exit 77: no GPU, or no NCCL.
 """
 import fcntl
 import json
 import os
+import pathlib
 import re
 import shutil
 import socket
@@ -29,6 +31,7 @@ from nccl import BUILD, LO, OUT, PEERPATH, note, ranks, result
 
 OBSERVER = BUILD / "src/plugin/libpeerpath-observe.so"
 FEW = BUILD / "tests/gpu/gpu_few"
+OTHER = os.environ.get("PP_OTHER_BUILD")
 LARGE = 256 << 20
 LAUNCHES = 20
 # name, configuration of the device, environment. The first is what NCCL chooses by itself.
@@ -36,6 +39,7 @@ CHOICES = (
     ("as it is", LO, {}),
     ("rate 800", LO + ",rate=800", {}),
     ("two devices", LO + ";name=soft1,address=127.0.0.2", {"NCCL_IB_HCA": "=soft0,soft1"}),
+    ("two devices, rate 800", LO + ",rate=800;name=soft1,address=127.0.0.2,rate=800", {"NCCL_IB_HCA": "=soft0,soft1"}),
     ("two devices, rate 200", LO + ",rate=200;name=soft1,address=127.0.0.2,rate=200", {"NCCL_IB_HCA": "=soft0,soft1"}),
     ("messages of 4 MiB", LO, {"NCCL_BUFFSIZE": "16777216"}),
     ("rate 800, messages of 2 MiB", LO + ",rate=800", {"NCCL_BUFFSIZE": "8388608"}),
@@ -116,7 +120,13 @@ def medians(name, jobs, rounds, limit, plan, before=None):
 
 def part_beside():
     jobs = {"direct": ("direct", {}), "wire": ("wire", {}), "Socket": ("socket", {})}
-    table = medians("beside Socket", jobs, 3, 40, {"sizes": [8 << 10, LARGE], "ops": ["all_reduce"]})
+    if OTHER:
+        jobs |= {"direct, other build": ("direct", {}), "wire, other build": ("wire", {})}
+
+    def choose_build(job):
+        nccl.PEERPATH = pathlib.Path(OTHER).resolve() / "src/cli/peerpath" if "other build" in job else PEERPATH
+    table = medians("beside Socket", jobs, 3, 40, {"sizes": [8 << 10, LARGE], "ops": ["all_reduce"]}, choose_build)
+    nccl.PEERPATH = PEERPATH
     ratio = {}
     for job, sizes in table.items():
         for size, of in sizes.items():
