@@ -63,6 +63,8 @@ const char *pp_level_reason(const struct pp_threshold *t, enum pp_signal_level l
 /* What a state is without having been seen so before: a call that hangs is never its own normal. */
 static const char *constant_base(enum pp_signal_kind kind)
 {
+	if (kind == PP_SIGNAL_KEPT)
+		return PP_KEPT_FINE;
 	return kind == PP_SIGNAL_HUNG_CALL ? PP_HUNG_CALL_FINE : NULL;
 }
 

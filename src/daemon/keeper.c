@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "daemon/monitor.h"
+#include "daemon/watch.h"
 #include "base/banned.h"
 
 static bool is_file(const char *where)
@@ -134,6 +135,55 @@ static int open_and_load(struct pp_keeper *keeper, const char *node, struct pp_l
 				ret_odd, err);
 }
 
+/* It may pass, and is no fault of who started the monitor. */
+static bool may_pass(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == -EROFS || error == -EIO;
+}
+
+/* Bytes of the file, or of one beside it; 0 where there is none. */
+static off_t size_of(const char *where, const char *beside)
+{
+	char path[4200];
+	struct stat st;
+
+	if (snprintf(path, sizeof(path), "%s%s", where, beside) >= (int)sizeof(path) ||
+	    stat(path, &st))
+		return 0;
+	return st.st_size;
+}
+
+/*
+ * What cannot be written now is read as it lies there. A write-ahead log that cannot be opened
+ * might hold more: then nothing is known of what was told already, and it stays an error.
+ */
+static int begin_unkept(struct pp_keeper *keeper, const char *node, struct pp_ledger **ret,
+			size_t *ret_odd, struct pp_error *err)
+{
+	struct pp_error ignored = {0};
+	struct pp_sql *sql = NULL;
+	int r;
+
+	keeper->sql = pp_sql_close(keeper->sql);
+	(void)snprintf(keeper->why, sizeof(keeper->why), "%s", err->text);
+	if (!size_of(keeper->where, ""))
+		r = pp_ledger_new(node, ret);
+	else if (size_of(keeper->where, "-wal"))
+		return err->code;
+	else
+		r = pp_sql_open(keeper->where, PP_SQL_READ_ONLY | PP_SQL_STILL, &sql, &ignored);
+	if (!r && sql)
+		r = pp_keep_prepare(sql, &ignored);
+	if (!r && sql)
+		r = pp_keep_load(sql, node, pp_clock_wall(), pp_clock_monotonic(), ret, ret_odd,
+				 &ignored);
+	sql = pp_sql_close(sql);
+	if (r)
+		return err->code;
+	*err = (struct pp_error){0};
+	return 0;
+}
+
 int pp_keeper_open(const char *where, const char *node, struct pp_keeper *ret,
 		   struct pp_ledger **ret_ledger, size_t *ret_odd, struct pp_error *err)
 {
@@ -141,9 +191,10 @@ int pp_keeper_open(const char *where, const char *node, struct pp_keeper *ret,
 	bool known;
 	int r = take_lock(where, &keeper.lock, &known, err);
 
-	if (r)
+	if (r && !may_pass(r))
 		return r;
-	r = open_and_load(&keeper, node, ret_ledger, ret_odd, err);
+	if (!r)
+		r = open_and_load(&keeper, node, ret_ledger, ret_odd, err);
 	if (r == -EBADMSG && !known) {
 		/* No monitor was here before: it is somebody's file. */
 		unlock_unused(where);
@@ -156,6 +207,8 @@ int pp_keeper_open(const char *where, const char *node, struct pp_keeper *ret,
 		if (!r)
 			r = open_and_load(&keeper, node, ret_ledger, ret_odd, err);
 	}
+	if (may_pass(r))
+		r = begin_unkept(&keeper, node, ret_ledger, ret_odd, err);
 	if (r)
 		pp_keeper_close(&keeper);
 	else
@@ -163,11 +216,14 @@ int pp_keeper_open(const char *where, const char *node, struct pp_keeper *ret,
 	return r;
 }
 
-int pp_keeper_save(struct pp_keeper *keeper, struct pp_ledger *k, int64_t wall_ns,
-		   struct pp_error *err)
+static int save(struct pp_keeper *keeper, struct pp_ledger *k, int64_t wall_ns,
+		struct pp_error *err)
 {
-	int r = keeper->sql ? 0 : connect_to(keeper, err);
+	bool known;
+	int r = keeper->lock < 0 ? take_lock(keeper->where, &keeper->lock, &known, err) : 0;
 
+	if (!r && !keeper->sql)
+		r = connect_to(keeper, err);
 	if (!r)
 		r = pp_keep_save(keeper->sql, k, wall_ns, err);
 	if (r != -EBADMSG)
@@ -180,6 +236,23 @@ int pp_keeper_save(struct pp_keeper *keeper, struct pp_ledger *k, int64_t wall_n
 		return r;
 	pp_keep_all_dirty(k);
 	return pp_keep_save(keeper->sql, k, wall_ns, err);
+}
+
+int pp_keeper_save(struct pp_keeper *keeper, struct pp_ledger *k, int64_t wall_ns,
+		   struct pp_error *err)
+{
+	int r = save(keeper, k, wall_ns, err);
+
+	(void)snprintf(keeper->why, sizeof(keeper->why), "%s", r ? err->text : "");
+	return r;
+}
+
+int pp_keeper_look(const struct pp_keeper *keeper, struct pp_looks *into)
+{
+	if (!is_file(keeper->where))
+		return 0;
+	return pp_look_state(into, PP_SIGNAL_KEPT, "database", *keeper->why ? keeper->why : NULL,
+			     "%s", *keeper->why ? "not kept" : PP_KEPT_FINE);
 }
 
 void pp_keeper_close(struct pp_keeper *keeper)

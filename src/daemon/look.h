@@ -28,6 +28,8 @@ enum pp_signal_kind {
 
 /* The value of a call (kind HUNG_CALL) that returns. */
 #define PP_HUNG_CALL_FINE "returns"
+/* That of what the monitor knows (kind KEPT). */
+#define PP_KEPT_FINE "kept"
 
 struct pp_look {
 	enum pp_signal_kind kind;

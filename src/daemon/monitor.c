@@ -125,6 +125,16 @@ static void check_boot(struct pp_monitor *m)
 	(void)snprintf(m->k->boot, sizeof(m->k->boot), "%s", boot);
 }
 
+static void say_unkept(struct pp_monitor *m)
+{
+	char line[512];
+
+	(void)snprintf(line, sizeof(line),
+		       "cannot write what is known: %.300s; watching goes on in memory",
+		       m->keeper.why);
+	say_once(m, m->save_error, line);
+}
+
 static int open_ledger(struct pp_monitor *m, struct pp_error *err)
 {
 	char node[256], line[512];
@@ -150,6 +160,8 @@ static int open_ledger(struct pp_monitor *m, struct pp_error *err)
 			       odd);
 		say(m, line);
 	}
+	if (*m->keeper.why)
+		say_unkept(m);
 	m->k->started_ns = pp_clock_wall();
 	m->shown = m->k->told;
 	check_boot(m);
@@ -216,10 +228,7 @@ static bool save(struct pp_monitor *m, int64_t wall_ns, int64_t now_ns)
 		*m->keeper.aside = '\0';
 	}
 	if (r) {
-		(void)snprintf(line, sizeof(line),
-			       "cannot write what is known: %.300s; watching goes on in memory",
-			       err.text);
-		say_once(m, m->save_error, line);
+		say_unkept(m);
 		return false;
 	}
 	if (*m->save_error)
@@ -295,6 +304,21 @@ static void say_lost(struct pp_monitor *m)
 	say(m, line);
 }
 
+/* One part more, behind those of the watchers. */
+static int look_at_keeper(struct pp_monitor *m, struct pp_round *round)
+{
+	struct pp_watching *w = &m->watching;
+	int r;
+
+	if (round->n_parts == PP_WATCHERS_MOST)
+		return 0;
+	w->part[round->n_parts++] = (struct pp_round_part){"monitor", w->looks.n};
+	r = pp_keeper_look(&m->keeper, &w->looks);
+	round->looks = w->looks.looks;
+	round->n = w->looks.n;
+	return r;
+}
+
 int pp_monitor_round(struct pp_monitor *m, struct pp_error *err)
 {
 	struct pp_round round = {.thresholds = m->thresholds};
@@ -305,7 +329,9 @@ int pp_monitor_round(struct pp_monitor *m, struct pp_error *err)
 	r = pp_watching_look(&m->watching, &round, err);
 	if (r)
 		return r;
-	r = pp_signals_judge(m->k, &round);
+	r = look_at_keeper(m, &round);
+	if (!r)
+		r = pp_signals_judge(m->k, &round);
 	if (r)
 		return pp_error_set(err, r, "out of memory");
 	if (is_time_to_save(m, round.now_ns))
@@ -340,7 +366,7 @@ struct pp_monitor *pp_monitor_close(struct pp_monitor *m)
 {
 	if (!m)
 		return NULL;
-	if (m->k && m->saved_ns) {
+	if (m->k && (m->saved_ns || *m->save_error)) {
 		/* With the last numbers, so that growth meanwhile is seen at the next start. */
 		pp_ledger_urge(m->k, PP_NOW);
 		(void)save(m, pp_clock_wall(), pp_clock_monotonic());
@@ -362,16 +388,6 @@ const struct pp_ledger *pp_monitor_ledger(const struct pp_monitor *m)
 int pp_monitor_state(const struct pp_monitor *m, struct pp_arena *arena, struct pp_state *ret)
 {
 	return pp_state_make(m->k, pp_clock_wall(), arena, ret);
-}
-
-int pp_monitor_worst(const struct pp_monitor *m)
-{
-	int worst = -1;
-
-	for (size_t i = 0; i < m->k->n_cases; i++)
-		if (!m->k->cases[i]->ended_ns && (int)m->k->cases[i]->level > worst)
-			worst = (int)m->k->cases[i]->level;
-	return worst;
 }
 
 const char *pp_monitor_status(const struct pp_monitor *m, char *text, size_t size)

@@ -53,8 +53,6 @@ const struct pp_ledger *pp_monitor_ledger(const struct pp_monitor *m);
 int pp_monitor_state(const struct pp_monitor *m, struct pp_arena *arena, struct pp_state *ret);
 /* One line: "12 looks, 1 early, 0 alarms". */
 const char *pp_monitor_status(const struct pp_monitor *m, char *text, size_t size);
-/* The worst of what is open; -1: nothing is. */
-int pp_monitor_worst(const struct pp_monitor *m);
 
 /* Is a monitor at work on this database? Only for one in a file. */
 bool pp_monitor_at_work(const char *where);

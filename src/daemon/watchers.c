@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every kind of signals.def has its watcher here, but WATCHER: that something cannot be read is
- * what the looks of all of them say.
+ * Every kind of signals.def has its watcher here, but two: WATCHER, since that something cannot be
+ * read is what the looks of all of them say, and KEPT, which the keeper of the database knows.
  */
 #include "daemon/watch.h"
 #include "base/banned.h"

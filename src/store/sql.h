@@ -39,6 +39,9 @@ struct pp_sql_value pp_sql_text(const char *text);
 enum pp_sql_flag {
 	PP_SQL_CREATE = 1 << 0,	   /* SQLite: the file, mode 0640, may come into being */
 	PP_SQL_READ_ONLY = 1 << 1, /* a change is refused with -EROFS */
+	/* SQLite, with READ_ONLY: without any file beside it, where there is no room for one. Only
+	 * for one that nobody writes meanwhile, and whose write-ahead log is empty. */
+	PP_SQL_STILL = 1 << 2,
 };
 
 /*

@@ -335,6 +335,23 @@ static int settings(struct pp_sql *sql, struct pp_error *err)
 	return r == SQLITE_OK ? 0 : fail(sql, f->db, r, err);
 }
 
+/* As a URI, in which some bytes of a path mean something. */
+static int open_still(const struct pp_sql *sql, sqlite3 **ret)
+{
+	PP_AUTO_BUF struct pp_buf uri = PP_BUF(16 << 10);
+
+	pp_buf_str(&uri, "file:");
+	for (const char *c = sql->where; *c; c++)
+		if (strchr("%?#", *c))
+			pp_buf_printf(&uri, "%%%02x", (unsigned char)*c);
+		else
+			pp_buf_char(&uri, *c);
+	pp_buf_str(&uri, "?immutable=1");
+	if (uri.failed)
+		return SQLITE_NOMEM;
+	return sqlite3_open_v2(uri.data, ret, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+}
+
 int pp_sqlite_open(struct pp_sql *sql, struct pp_error *err)
 {
 	struct file *f;
@@ -351,7 +368,9 @@ int pp_sqlite_open(struct pp_sql *sql, struct pp_error *err)
 	 * A reader opens for writing too, and changes nothing (query_only): without it, a database
 	 * whose last writer was killed could not be recovered from its write-ahead log.
 	 */
-	r = sqlite3_open_v2(sql->where, &f->db, SQLITE_OPEN_READWRITE, NULL);
+	r = sql->flags & PP_SQL_STILL
+		    ? open_still(sql, &f->db)
+		    : sqlite3_open_v2(sql->where, &f->db, SQLITE_OPEN_READWRITE, NULL);
 	if (r != SQLITE_OK)
 		return f->db ? fail(sql, f->db, r, err)
 			     : pp_error_set(err, -ENOMEM, "out of memory");

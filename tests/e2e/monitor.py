@@ -265,8 +265,8 @@ def walk():
         names = set(re.findall(r'^X\(\w+, "([^"]+)"', (ROOT / "src/daemon/signals.def").read_text(), re.M))
         if len(sys.argv) > 4:
             return
-        # Controllers of memory are counted on a live machine only.
-        need(kinds == names - {"host-memory-traffic"}, f"not walked through: {sorted(names - kinds)}; unknown: {sorted(kinds - names)}")
+        # Controllers of memory are counted on a live machine only; what is not kept is walked through in keep.
+        need(kinds == names - {"host-memory-traffic", "monitor-state"}, f"not walked through: {sorted(names - kinds)}; unknown: {sorted(kinds - names)}")
         print(f"{len(WALK) + 2} changes, {len(kinds)} kinds, {len(w.ids)} lines told")
         shown = json.loads(monitor("--show", "--json", "--state", w.top / "m.db").stdout)
         need(shown["schema"] == "peerpath.monitor/1" and not shown["at_work"] and len(shown["looks"]) > 40, "what --show says")
@@ -371,6 +371,8 @@ def keep():
         many_logs(w)
         others(w)
         full(w)
+        for how in ("new", "known", "readonly"):
+            unkept(w, how)
 
 
 def two_monitors(w):
@@ -448,6 +450,37 @@ sleep 1
 rm small/filler
 wait
 cp small/m.db* small/events .
+"""
+
+
+# From the first moment nothing can be written: $3 says what the disk holds and how it comes to be so.
+UNKEPT = """
+mount -t tmpfs -o size=400k tmpfs "$1/small" || exit 77
+cd "$1"
+monitor=$2
+watch() { "$monitor" monitor --replay node --state small/m.db --events told --policy policy.conf --log 'job*.log' --period 30ms --for "$1" 2>>err >out; }
+if [ "$3" != new ]; then
+    watch 200ms
+    echo "$4" >>job.log
+    watch 200ms
+fi
+if [ "$3" = readonly ]; then
+    mount -o remount,ro small || exit 77
+else
+    dd if=/dev/zero of=small/filler bs=1k 2>/dev/null
+fi
+watch 12s &
+sleep 1
+echo "$5" >>job.log
+sleep 1
+cp told told.unkept
+if [ "$3" = readonly ]; then
+    mount -o remount,rw small
+else
+    rm small/filler
+fi
+wait
+cp small/m.db* .
 """
 
 
@@ -579,6 +612,33 @@ def links(w):
         done = monitor(*words, "--events", name, "--for", "100ms")
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         need([line["object"] for line in lines] == [str(w.top / f"new.log.{i}")], f"{name}: {done.stdout} {done.stderr}")
+
+
+def unkept(w, how):
+    """Nothing can be written when the monitor starts: it watches, says so, and keeps it all as soon as it can."""
+    for old in (*w.top.glob("m.db*"), *w.top.glob("told*"), w.top / "err"):
+        old.unlink(missing_ok=True)
+    (w.top / "job.log").write_text("")
+    lines = [LINE.format(n).strip().replace("status=12", f"status={n}") for n in (12, 5)]
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", UNKEPT, "sh", str(w.top), PEERPATH, how, *lines], capture_output=True, text=True, timeout=120)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        print(f"no file system of its own can be mounted here: {how} is not tried")
+        return
+    err = (w.top / "err").read_text()
+    need(err.count("cannot write what is known") == 1 and "watching goes on in memory" in err and "can be written again" in err, f"{how}: {err} {done.stderr}")
+    before = [json.loads(line) for line in (w.top / "told.unkept").read_text().splitlines()]
+    told = [json.loads(line) for line in (w.top / "told").read_text().splitlines()]
+    known = how != "new"
+    need([e["kind"] for e in before].count("monitor-state") == 1, f"{how}: while nothing can be written: {[e['text'] for e in before]}")
+    need([e["kind"] for e in before].count("nccl-errors") == 1 + known, f"{how}: told while nothing can be written: {[e['text'] for e in before]}")
+    need([e["what"] for e in told if e["kind"] == "monitor-state"] == ["begins", "ends"], f"{how}: {[e['text'] for e in told]}")
+    need(len({e["id"] for e in told}) == len(told), f"{how}: an id twice")
+    db = sqlite3.connect(w.top / "m.db")
+    kept = db.execute("SELECT count(*), count(DISTINCT name) FROM monitor_event WHERE kind = 'nccl-errors'").fetchone()
+    need(kept == (1 + known, 1 + known), f"{how}: {kept} events are kept")
+    need(db.execute("PRAGMA integrity_check").fetchone()[0] == "ok", f"{how}: the database is not whole")
+    signals = dict(db.execute("SELECT kind, count(*) FROM monitor_signal WHERE kind IN ('nccl-errors', 'monitor-state') GROUP BY kind"))
+    need(signals == {"nccl-errors": 1 + known, "monitor-state": 1}, f"{how}: signals that are kept: {signals}")
 
 
 def service():
