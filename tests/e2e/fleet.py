@@ -537,6 +537,12 @@ def keyboard(browser, s):
     page.evaluate("{ const e = document.querySelectorAll('select')[1]; e.value = 'proprietary'; e.dispatchEvent(new Event('change')); }")
     page.evaluate("{ const e = document.getElementById('search'); e.value = ''; e.dispatchEvent(new Event('input')); }")
     page.wait("[...document.querySelectorAll('tbody tr')].length === 3")
+    # Typed, and elsewhere before it was asked for: then the other page is shown and nothing more is asked.
+    asked = sum("/api/nodes" in u for u in page.requests)
+    page.evaluate("{ const e = document.getElementById('search'); e.value = 'gpu'; e.dispatchEvent(new Event('input')); location.hash = '#/odd'; }")
+    page.wait("!document.getElementById('search') && document.querySelectorAll('tbody tr').length > 3")
+    page.evaluate("new Promise((r) => setTimeout(r, 500))")
+    assert sum("/api/nodes" in u for u in page.requests) == asked, page.requests[-4:]
     assert not page.errors, page.errors
 
 
