@@ -38,6 +38,7 @@ struct showing {
 	X(received_packets) \
 	X(received_bytes)   \
 	X(received_trains)  \
+	X(threaded_trains)  \
 	X(handed_on)
 #define DROPS(X)         \
 	X(malformed)     \

@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "soft/link/fault.h"
 #include "soft/link/host.h"
+#include "soft/link/link.h"
 #include "soft/wire/gid.h"
 
 enum {
@@ -63,6 +64,7 @@ struct soft_config_device {
 	bool singly;	 /* every packet leaves alone: for captures */
 	bool wire_only;	 /* no same-host link */
 	bool gpu_staged; /* memory of GPUs goes through staging on that, too */
+	enum soft_receive_thread receive_thread;
 };
 
 struct soft_config {

@@ -51,6 +51,7 @@ void soft_engine_poll(struct soft_engine *e)
 		return;
 	before = e->next_deadline;
 	moved = soft_engine_turn(e);
+	soft_reader_note(e);
 	/* A turn that moved much ends long after it began. */
 	note_caller(e, e->turned, moved ? pp_clock_monotonic() : e->turned);
 	soft_engine_hand_over(e, before, moved && e->ready_head && !e->held_until);

@@ -66,6 +66,7 @@ static void fork_child(void)
 		close_links(e);
 		soft_lanes_done(e);
 		soft_gpus_inherited(e);
+		soft_reader_inherited(e);
 		soft_slot_free(e->slot);
 		e->slot = NULL;
 		close_fd(&e->wake_fd);
@@ -107,6 +108,7 @@ static void engine_free(struct soft_engine *e)
 		soft_board_close(w->board);
 		free(w);
 	}
+	soft_reader_free(e);
 	soft_slot_free(e->slot);
 	soft_regions_free(e->regions);
 	soft_qp_table_done(&e->table);
@@ -118,11 +120,9 @@ static void engine_free(struct soft_engine *e)
 }
 
 /* Two processes whose callers never sleep want two, and their threads must not take those. */
-static bool processors(void)
+static bool processors(cpu_set_t *ret)
 {
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 2;
+	return sched_getaffinity(0, sizeof(*ret), ret) == 0 && CPU_COUNT(ret) > 2;
 }
 
 static int engine_make(soft_engine_show *show, void *show_arg, struct soft_engine **ret,
@@ -136,7 +136,7 @@ static int engine_make(soft_engine_show *show, void *show_arg, struct soft_engin
 		return pp_error_set(err, -ENOMEM, "no memory");
 	e->wake_fd = e->show_fd = e->caller_fd = -1;
 	e->users = 1;
-	e->processors = processors();
+	e->processors = processors(&e->affinity);
 	soft_gpus_init(&e->gpus);
 	/* Without it all goes by the wire. */
 	(void)soft_lanes_init(&e->lanes);
@@ -195,8 +195,10 @@ void soft_engine_put(struct soft_engine *e)
 	last = --e->users == 0;
 	if (last && e == current)
 		current = NULL;
-	if (last && !e->inherited)
+	if (last && !e->inherited) {
 		soft_engine_thread_stop(e);
+		soft_reader_stop(e);
+	}
 	if (last)
 		engine_free(e);
 	pthread_mutex_unlock(&making);

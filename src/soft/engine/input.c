@@ -67,6 +67,15 @@ static void deliver(struct soft_engine_input *in, struct soft_qp *qp, const stru
 	soft_engine_ready(in->engine, qp);
 }
 
+static bool right(const struct soft_icrc_flow *flow, const struct soft_datagram *d,
+		  struct soft_icrc_id *id)
+{
+	if (!d->checked)
+		return soft_icrc_solve(flow, d->place, d->bytes, d->len, id);
+	*id = d->checked->id;
+	return d->checked->right;
+}
+
 void soft_engine_input(void *arg, const struct soft_datagram *d)
 {
 	struct soft_engine_input *in = arg;
@@ -106,8 +115,7 @@ void soft_engine_input(void *arg, const struct soft_datagram *d)
 		return;
 	}
 	flow = flow_of(wire, d);
-	if (!soft_icrc_solve(flow, d->place, d->bytes, d->len, &id) ||
-	    !soft_origin_fits(wire->origins, flow, &id, in->now)) {
+	if (!right(flow, d, &id) || !soft_origin_fits(wire->origins, flow, &id, in->now)) {
 		wire->drops.icrc++;
 		return;
 	}

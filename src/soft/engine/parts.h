@@ -7,12 +7,14 @@
 #define SOFT_ENGINE_PARTS_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "soft/engine/gpus.h"
 #include "soft/engine/engine.h"
 #include "soft/engine/lanes.h"
 #include "soft/engine/origin.h"
+#include "soft/engine/reader.h"
 #include "soft/link/fault.h"
 #include "soft/link/slot.h"
 
@@ -110,6 +112,8 @@ struct soft_engine {
 	bool slot_busy;	    /* something was handed on to us lately */
 	unsigned int quiet; /* readings of the sockets in a row that found nothing */
 	bool processors;    /* enough of them for a thread that looks on beside callers */
+	cpu_set_t affinity; /* of who made the engine, and so of its threads */
+	struct soft_bulk bulk;
 
 	pthread_t thread;
 	int wake_fd; /* eventfd: stop, new sockets, callers gone to sleep */
@@ -121,6 +125,7 @@ struct soft_engine {
 	pp_ns caller_until;
 	_Atomic bool stop;
 	_Atomic int mode;	/* enum soft_thread_mode */
+	_Atomic bool asleep;	/* the thread: whoever reads sockets for it wakes it */
 	_Atomic uint64_t polls; /* by callers, whether or not they got the lock */
 };
 
@@ -172,5 +177,8 @@ void soft_engine_hand_over(struct soft_engine *e, pp_ns deadline, bool more);
 int soft_engine_thread_start(struct soft_engine *e);
 void soft_engine_thread_stop(struct soft_engine *e);
 void soft_engine_thread_wake(struct soft_engine *e);
+/* A thread that no signal interrupts, on the processors of @affinity. -errno. */
+int soft_engine_thread_make(pthread_t *ret, const char *name, const cpu_set_t *affinity,
+			    void *(*run)(void *), void *arg);
 
 #endif

@@ -72,7 +72,8 @@ static unsigned int watch_list(struct soft_engine *e, struct pollfd *fds)
 
 	fds[n++] = (struct pollfd){.fd = soft_slot_fd(e->slot), .events = POLLIN};
 	for (struct soft_wire *w = e->wires; w; w = w->next) {
-		unsigned int m = w->link ? soft_link_fds(w->link, link_fds) : 0;
+		bool others = !w->link || soft_reader_has_sockets(e, w);
+		unsigned int m = others ? 0 : soft_link_fds(w->link, link_fds);
 
 		for (unsigned int i = 0; i < m && n < FDS_MAX; i++)
 			fds[n++] = (struct pollfd){.fd = link_fds[i], .events = POLLIN};
@@ -86,7 +87,8 @@ static unsigned int watch_list(struct soft_engine *e, struct pollfd *fds)
  */
 static bool goes_on(const struct soft_engine *e, bool moved)
 {
-	return (moved && e->ready_head && !e->held_until) || e->turned - e->streamed < STREAM_GAP ||
+	return (moved && e->ready_head && !e->held_until) || soft_reader_has(e) ||
+	       e->turned - e->streamed < STREAM_GAP ||
 	       (e->processors && e->turned - e->lanes.busy < LANES_GAP);
 }
 
@@ -104,6 +106,18 @@ static bool enter(struct soft_engine *e, unsigned int *missed)
 	}
 	*missed = 0;
 	return true;
+}
+
+/* Somebody else reads sockets for us, maybe: he is told that we sleep, unless he has something. */
+static bool reader_wakes(struct soft_engine *e)
+{
+	if (!e->bulk.reader)
+		return true;
+	atomic_store(&e->asleep, true);
+	if (!soft_reader_has(e))
+		return true;
+	atomic_store(&e->asleep, false);
+	return false;
 }
 
 static void write_boards(struct soft_engine *e)
@@ -138,7 +152,7 @@ static bool look(struct soft_engine *e, struct pollfd *fds, unsigned int *ret_n,
 	atomic_store(&e->mode, SOFT_THREAD_WATCH);
 	*ret_n = watch_list(e, fds);
 	limited = time_left(e, ret_wait);
-	if (goes_on(e, moved) || !soft_lanes_sleep(e)) {
+	if (goes_on(e, moved) || !soft_lanes_sleep(e) || !reader_wakes(e)) {
 		*ret_wait = (struct timespec){0};
 		limited = true;
 	}
@@ -171,6 +185,7 @@ static void *run(void *arg)
 		pp_ns patience = soft_show_deadline(e);
 		unsigned int n = WATCHED_ALWAYS;
 		bool limited = true;
+		int came;
 
 		if (enter(e, &missed)) {
 			limited = look(e, fds, &n, &wait);
@@ -181,7 +196,10 @@ static void *run(void *arg)
 		if (patience)
 			limited = shorten(&wait, limited, patience);
 		fds[1] = (struct pollfd){.fd = soft_show_fd(e), .events = POLLIN};
-		if (ppoll(fds, n, limited ? &wait : NULL, NULL) <= 0) {
+		came = ppoll(fds, n, limited ? &wait : NULL, NULL);
+		if (atomic_load_explicit(&e->asleep, memory_order_relaxed))
+			atomic_store(&e->asleep, false);
+		if (came <= 0) {
 			if (patience)
 				soft_show_ready(e);
 			continue;
@@ -200,27 +218,35 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int soft_engine_thread_start(struct soft_engine *e)
+int soft_engine_thread_make(pthread_t *ret, const char *name, const cpu_set_t *affinity,
+			    void *(*start)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
-	int rc;
+	int rc = pthread_attr_init(&attr);
 
-	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (e->wake_fd < 0)
-		return -errno;
-	rc = pthread_attr_init(&attr);
 	if (rc)
 		return -rc;
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	/* Who makes it may be bound to one of them. */
+	if (CPU_COUNT(affinity))
+		pthread_attr_setaffinity_np(&attr, sizeof(*affinity), affinity);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&e->thread, &attr, run, e);
+	rc = pthread_create(ret, &attr, start, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (!rc)
-		pthread_setname_np(e->thread, "peerpath-soft");
+		pthread_setname_np(*ret, name);
 	return -rc;
+}
+
+int soft_engine_thread_start(struct soft_engine *e)
+{
+	e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (e->wake_fd < 0)
+		return -errno;
+	return soft_engine_thread_make(&e->thread, "peerpath-soft", &e->affinity, run, e);
 }
 
 void soft_engine_thread_wake(struct soft_engine *e)

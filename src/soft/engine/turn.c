@@ -3,6 +3,7 @@
  * One turn of the engine: packets in, ready queue pairs out, timers.
  */
 #include "soft/engine/parts.h"
+#include "soft/link/arrival.h"
 
 #include "base/banned.h"
 
@@ -169,21 +170,35 @@ static bool hold(struct soft_engine *e, const struct soft_engine_input *in)
 /* To find a socket empty costs as much as a packet of a lane does. */
 static bool sockets_due(const struct soft_engine *e, pp_ns now)
 {
-	return now - e->lanes.busy >= SOFT_LANES_BUSY || e->quiet < SOFT_SOCKETS_QUIET ||
-	       e->turns % SOFT_SOCKET_TURNS == 0;
+	return soft_reader_has(e) || now - e->lanes.busy >= SOFT_LANES_BUSY ||
+	       e->quiet < SOFT_SOCKETS_QUIET || e->turns % SOFT_SOCKET_TURNS == 0;
 }
 
-static unsigned int receive_sockets(struct soft_engine *e, struct soft_engine_input *in)
+/* What the reader has read comes first. */
+static unsigned int receive_links(struct soft_engine *e, struct soft_engine_input *in)
 {
-	unsigned int received = 0;
+	unsigned int received = soft_reader_take(e, SOFT_RECEIVE_BUDGET, in);
 
 	for (struct soft_wire *w = e->wires; w; w = w->next) {
 		if (!w->link)
 			continue;
 		in->wire = w;
-		received += soft_link_receive(w->link, SOFT_RECEIVE_BUDGET, soft_engine_input, in);
+		if (soft_reader_has_sockets(e, w))
+			soft_link_advance(w->link);
+		else
+			received += soft_link_receive(w->link, SOFT_RECEIVE_BUDGET,
+						      soft_engine_input, in);
 	}
 	in->wire = NULL;
+	return received;
+}
+
+static unsigned int receive_sockets(struct soft_engine *e, struct soft_engine_input *in)
+{
+	size_t before = in->bytes;
+	unsigned int received = receive_links(e, in);
+
+	e->bulk.read = in->bytes - before;
 	/* Little comes this way, and to look costs a system call of every poller's turn. */
 	if (e->slot_busy || e->turns % SOFT_SLOT_TURNS == 0) {
 		unsigned int n =
@@ -203,6 +218,7 @@ bool soft_engine_turn(struct soft_engine *e)
 	unsigned int received;
 
 	e->turned = in.now;
+	e->bulk.read = 0;
 	received = soft_lanes_receive(e, &in);
 	if (sockets_due(e, in.now))
 		received += receive_sockets(e, &in);

@@ -27,6 +27,13 @@ struct soft_slot;
 
 enum { SOFT_LINK_GIDS_MAX = 16, SOFT_LINK_FDS_MAX = SOFT_LINK_GIDS_MAX };
 
+/* May a thread of its own read the sockets while callers that poll carry bulk? */
+enum soft_receive_thread {
+	SOFT_RECEIVE_THREAD_AUTO, /* where the process has processors to spare */
+	SOFT_RECEIVE_THREAD_YES,
+	SOFT_RECEIVE_THREAD_NO,
+};
+
 struct soft_link_config {
 	struct soft_gid
 		gids[SOFT_LINK_GIDS_MAX]; /* local addresses, each gets a receiving socket */
@@ -35,10 +42,11 @@ struct soft_link_config {
 	/* Borrowed; datagrams for other slots are handed on by it before any other look at them.
 	 * NULL: the handler gets them. */
 	struct soft_slot *handover;
-	struct soft_fault *fault; /* borrowed; NULL: none */
-	bool singly;		  /* no trains: each packet leaves alone */
-	bool wire_only;		  /* the engine's: no lanes */
-	bool gpu_staged;	  /* and: no GPU copies from a peer's memory */
+	struct soft_fault *fault;		 /* borrowed; NULL: none */
+	bool singly;				 /* no trains: each packet leaves alone */
+	bool wire_only;				 /* the engine's: no lanes */
+	bool gpu_staged;			 /* and: no GPU copies from a peer's memory */
+	enum soft_receive_thread receive_thread; /* the engine's, too */
 };
 
 /* One UDP payload that came in, cut out of its train. */
@@ -49,11 +57,13 @@ struct soft_datagram {
 	uint16_t sport;
 	uint16_t place; /* in its train: the likely IPv4 identification */
 	uint8_t traffic_class, hop_limit;
+	const struct soft_icrc_verdict *checked; /* as long as @bytes; NULL: nobody has yet */
 };
 
 struct soft_link_stats {
 	uint64_t sent_packets, sent_bytes, sent_trains, send_errors;
 	uint64_t received_packets, received_bytes, received_trains, truncated;
+	uint64_t threaded_trains;	/* of those received: by the thread that only reads */
 	uint64_t handed_on, not_handed; /* packets for another process; no longer there, or busy */
 	int last_send_errno;
 };

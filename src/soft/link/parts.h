@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "soft/link/arrival.h"
 #include "soft/link/fault.h"
 #include "soft/link/link.h"
 #include "soft/link/slot.h"
@@ -17,7 +18,6 @@ enum {
 	SOFT_SENDERS = 4,	  /* sockets an address: source ports for ECMP */
 	SOFT_TRAIN_PACKETS = 64,  /* UDP_MAX_SEGMENTS of kernels before 6.9; later ones take 128 */
 	SOFT_TRAIN_BYTES = 65507, /* 65535 - IPv4 header 20 - UDP header 8 */
-	SOFT_RECEIVE_BYTES = 65536, /* more than any UDP payload */
 	SOFT_HELD_MAX = 8,
 };
 
@@ -89,6 +89,7 @@ struct soft_ill {
 struct soft_link {
 	struct soft_receiver receivers[SOFT_LINK_GIDS_MAX];
 	unsigned int num_receivers;
+	/* These two are of who reads: by turns, or the thread that does nothing else. */
 	unsigned int hot;   /* receiver that got something last: read first */
 	unsigned int turns; /* of receiving; the others are read every few */
 	unsigned int slot;
@@ -99,7 +100,7 @@ struct soft_link {
 	struct soft_ill *ill; /* NULL: the wire is sound */
 	struct soft_link_stats stats;
 	struct soft_train train;
-	uint8_t received[SOFT_RECEIVE_BYTES];
+	struct soft_arrival arrival; /* the last one that soft_link_receive() read */
 };
 
 /* socket.c */

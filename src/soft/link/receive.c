@@ -33,34 +33,34 @@ static int control_value(const struct cmsghdr *c)
 	return value;
 }
 
-static void read_control(struct msghdr *msg, struct soft_datagram *d, size_t *segment)
+static void read_control(struct msghdr *msg, struct soft_arrival *a)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		int value = control_value(c);
 
 		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
 			if (value > 0)
-				*segment = (size_t)value;
+				a->segment = (size_t)value;
 		} else if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) ||
 			   (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)) {
-			d->traffic_class = (uint8_t)value;
+			a->traffic_class = (uint8_t)value;
 		} else if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL) ||
 			   (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT)) {
-			d->hop_limit = (uint8_t)value;
+			a->hop_limit = (uint8_t)value;
 		}
 	}
 }
 
-static void read_source(const union soft_sockaddr *from, struct soft_datagram *d)
+static void read_source(const union soft_sockaddr *from, struct soft_arrival *a)
 {
 	if (from->any.sa_family == AF_INET) {
-		memset(d->src.raw, 0, 10);
-		d->src.raw[10] = d->src.raw[11] = 0xff;
-		memcpy(d->src.raw + 12, &from->in.sin_addr, 4);
-		d->sport = ntohs(from->in.sin_port);
+		memset(a->src.raw, 0, 10);
+		a->src.raw[10] = a->src.raw[11] = 0xff;
+		memcpy(a->src.raw + 12, &from->in.sin_addr, 4);
+		a->sport = ntohs(from->in.sin_port);
 	} else {
-		memcpy(d->src.raw, &from->in6.sin6_addr, 16);
-		d->sport = ntohs(from->in6.sin6_port);
+		memcpy(a->src.raw, &from->in6.sin6_addr, 16);
+		a->sport = ntohs(from->in6.sin6_port);
 	}
 }
 
@@ -95,37 +95,58 @@ static size_t hand_on(struct soft_link *link, struct soft_receiver *r,
 	return run.len;
 }
 
-static unsigned int cut(struct soft_link *link, struct soft_receiver *r, struct soft_datagram *d,
-			size_t len, size_t segment, soft_datagram_handler *handler, void *arg)
+static unsigned int cut(struct soft_link *link, const struct soft_arrival *a,
+			soft_datagram_handler *handler, void *arg)
 {
+	struct soft_receiver *r = &link->receivers[a->receiver];
+	struct soft_datagram d = {.src = a->src,
+				  .dst = a->dst,
+				  .sport = a->sport,
+				  .traffic_class = a->traffic_class,
+				  .hop_limit = a->hop_limit};
 	size_t at = 0;
 	unsigned int n = 0;
 
-	while (at < len) {
+	while (at < a->len) {
+		size_t place = at / a->segment;
 		int slot;
 
-		d->bytes = link->received + at;
-		d->len = len - at < segment ? len - at : segment;
-		d->place = (uint16_t)(at / segment);
-		slot = soft_slot_of(d->bytes, d->len);
+		d.bytes = a->bytes + at;
+		d.len = a->len - at < a->segment ? a->len - at : a->segment;
+		d.place = (uint16_t)place;
+		d.checked = place < a->num_checked ? &a->checked[place] : NULL;
+		slot = soft_slot_of(d.bytes, d.len);
 		if (link->handover && slot >= 0 && (unsigned int)slot != link->slot) {
-			at += hand_on(link, r, d, len - at, segment, slot);
+			at += hand_on(link, r, &d, a->len - at, a->segment, slot);
 			continue;
 		}
-		at += d->len;
+		at += d.len;
 		n++;
-		if (!soft_steer_takes(link, r, d))
-			handler(arg, d);
+		if (!soft_steer_takes(link, r, &d))
+			handler(arg, &d);
 	}
 	return n;
 }
 
-/* Reads one datagram or train; its bytes, or -errno. */
-static ssize_t read_train(struct soft_link *link, struct soft_receiver *r,
-			  soft_datagram_handler *handler, void *arg, unsigned int *n)
+unsigned int soft_link_take(struct soft_link *link, const struct soft_arrival *a,
+			    soft_datagram_handler *handler, void *arg)
 {
+	if (a->truncated)
+		link->stats.truncated++;
+	link->stats.received_trains++;
+	link->stats.threaded_trains += a->num_checked > 0;
+	link->stats.received_packets += (a->len + a->segment - 1) / a->segment;
+	link->stats.received_bytes += a->len;
+	return cut(link, a, handler, arg);
+}
+
+/* Reads one datagram or train; its bytes, or -errno. */
+static ssize_t read_train(const struct soft_link *link, unsigned int receiver,
+			  struct soft_arrival *ret)
+{
+	const struct soft_receiver *r = &link->receivers[receiver];
 	_Alignas(struct cmsghdr) char control[4 * CMSG_SPACE(sizeof(int))];
-	struct iovec iov = {link->received, sizeof(link->received)};
+	struct iovec iov = {ret->bytes, sizeof(ret->bytes)};
 	union soft_sockaddr from;
 	struct msghdr msg = {.msg_name = &from,
 			     .msg_namelen = sizeof(from),
@@ -134,22 +155,17 @@ static ssize_t read_train(struct soft_link *link, struct soft_receiver *r,
 			     .msg_control = control,
 			     .msg_controllen = sizeof(control)};
 	ssize_t len = recvmsg(r->fd, &msg, MSG_DONTWAIT);
-	struct soft_datagram d;
-	size_t segment;
 
 	if (len <= 0)
 		return len < 0 ? -errno : 0;
-	segment = (size_t)len;
-	d.dst = r->gid;
-	d.traffic_class = d.hop_limit = 0;
-	read_source(&from, &d);
-	read_control(&msg, &d, &segment);
-	if (msg.msg_flags & MSG_TRUNC)
-		link->stats.truncated++;
-	link->stats.received_trains++;
-	link->stats.received_packets += ((size_t)len + segment - 1) / segment;
-	link->stats.received_bytes += (size_t)len;
-	*n += cut(link, r, &d, (size_t)len, segment, handler, arg);
+	ret->receiver = receiver;
+	ret->len = ret->segment = (size_t)len;
+	ret->dst = r->gid;
+	ret->traffic_class = ret->hop_limit = 0;
+	ret->num_checked = 0;
+	ret->truncated = msg.msg_flags & MSG_TRUNC;
+	read_source(&from, ret);
+	read_control(&msg, ret);
 	return len;
 }
 
@@ -158,14 +174,15 @@ static ssize_t read_train(struct soft_link *link, struct soft_receiver *r,
  * third of a small datagram (perf/soft_link.c), and who waits for an answer waits for that too: so
  * a small datagram ends it, unless they have come in turn after turn.
  */
-static size_t drain(struct soft_link *link, struct soft_receiver *r, size_t budget,
+static size_t drain(struct soft_link *link, unsigned int receiver, size_t budget,
 		    soft_datagram_handler *handler, void *arg, unsigned int *n)
 {
+	struct soft_receiver *r = &link->receivers[receiver];
 	unsigned int failed = 0;
 	size_t got = 0;
 
 	while (got < budget && failed < FAILED_READS_MAX) {
-		ssize_t len = read_train(link, r, handler, arg, n);
+		ssize_t len = read_train(link, receiver, &link->arrival);
 
 		if (len == -EAGAIN) {
 			r->streak = 0;
@@ -175,6 +192,7 @@ static size_t drain(struct soft_link *link, struct soft_receiver *r, size_t budg
 			failed++;
 			continue;
 		}
+		*n += soft_link_take(link, &link->arrival, handler, arg);
 		got += (size_t)len;
 		if (len < LONE_BYTES && r->streak < STREAK) {
 			r->streak++;
@@ -195,14 +213,53 @@ unsigned int soft_link_receive(struct soft_link *link, size_t budget,
 	 */
 	for (unsigned int i = 0; i < (all ? link->num_receivers : 1) && got < budget; i++) {
 		unsigned int at = (hot + all + i) % link->num_receivers;
-		size_t bytes = drain(link, &link->receivers[at], budget - got, handler, arg, &n);
+		size_t bytes = drain(link, at, budget - got, handler, arg, &n);
 
 		if (bytes)
 			link->hot = at;
 		got += bytes;
 	}
+	soft_link_advance(link);
+	return n;
+}
+
+void soft_link_advance(struct soft_link *link)
+{
 	for (unsigned int i = 0; i < link->num_receivers; i++)
 		if (link->receivers[i].steer.nonce)
 			soft_steer_advance(link, &link->receivers[i]);
-	return n;
+}
+
+bool soft_link_read(struct soft_link *link, struct soft_arrival *ret)
+{
+	unsigned int from = link->hot + (link->turns++ % COLD_TURNS == 0);
+
+	for (unsigned int i = 0; i < link->num_receivers; i++) {
+		unsigned int at = (from + i) % link->num_receivers;
+
+		if (read_train(link, at, ret) > 0) {
+			link->hot = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+void soft_arrival_check(struct soft_arrival *a, unsigned int slot, struct soft_icrc_flow *flow)
+{
+	unsigned int n = 0;
+
+	/* What is for another process it checks itself. */
+	if (soft_slot_of(a->bytes, a->len < a->segment ? a->len : a->segment) != (int)slot)
+		return;
+	if (flow->sport != a->sport || !soft_gid_equal(&flow->src, &a->src) ||
+	    !soft_gid_equal(&flow->dst, &a->dst))
+		soft_icrc_flow_init(flow, &a->src, &a->dst, a->sport);
+	for (size_t at = 0; at < a->len && n < SOFT_ARRIVAL_CHECKED_MAX; at += a->segment, n++) {
+		size_t len = a->len - at < a->segment ? a->len - at : a->segment;
+		struct soft_icrc_verdict *v = &a->checked[n];
+
+		v->right = soft_icrc_solve(flow, (uint16_t)n, a->bytes + at, len, &v->id);
+	}
+	a->num_checked = n;
 }

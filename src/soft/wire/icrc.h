@@ -55,4 +55,10 @@ struct soft_icrc_id {
 bool soft_icrc_solve(const struct soft_icrc_flow *flow, uint16_t guess, const uint8_t *bytes,
 		     size_t len, struct soft_icrc_id *ret);
 
+/* What soft_icrc_solve() said of a packet, kept. */
+struct soft_icrc_verdict {
+	bool right;
+	struct soft_icrc_id id;
+};
+
 #endif

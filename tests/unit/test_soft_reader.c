@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that only reads, over real sockets: that it does read bulk of callers that poll, and
+ * leaves off; that bytes are right and damage is counted as without it; turns that stand still, a
+ * fork, a close in the middle.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "soft/engine/reader.h"
+#include "soft/link/arrival.h"
+#include "soft/link/parts.h"
+#include "soft_end.h"
+#include "soft_net.h"
+
+enum { HALF = BUFFER / 2, TRIES = 2000, TRAIN = 15, MTU = 4096, AT_ONCE = 4 };
+
+static void open_pair(struct end *a, struct end *b, enum soft_receive_thread thread)
+{
+	end_open_with(a, "127.0.0.1", SOFT_RC, thread);
+	end_open_with(b, "127.0.0.1", SOFT_RC, thread);
+	end_connect(a, b->qp.num, PATIENT);
+	end_connect(b, a->qp.num, PATIENT);
+}
+
+/* Both directions at once, each into the other's upper half. */
+static void exchange(struct end *a, struct end *b, uint32_t seed)
+{
+	fill(a->buffer, HALF, seed);
+	fill(b->buffer, HALF, seed + 1);
+	post(a, SOFT_WR_WRITE, b->region.iova + HALF, b->region.key, 0, HALF);
+	post(b, SOFT_WR_WRITE, a->region.iova + HALF, a->region.key, 0, HALF);
+	await(a, 0, true);
+	await(b, 0, true);
+	assert_memory_equal(a->buffer, b->buffer + HALF, HALF);
+	assert_memory_equal(b->buffer, a->buffer + HALF, HALF);
+}
+
+static uint64_t threaded(struct end *e)
+{
+	uint64_t n;
+
+	soft_engine_lock(e->engine);
+	n = soft_wire_stats(e->wire)->threaded_trains;
+	soft_engine_unlock(e->engine);
+	return n;
+}
+
+static bool reads(struct end *e)
+{
+	bool now;
+
+	soft_engine_lock(e->engine);
+	now = soft_reader_has_sockets(e->engine, e->wire);
+	soft_engine_unlock(e->engine);
+	return now;
+}
+
+static bool took_one(struct end *e)
+{
+	struct soft_cqe cqe;
+
+	if (soft_cq_pop(&e->cq, &cqe, 1) == 0)
+		return false;
+	assert_int_equal(cqe.status, 0);
+	return true;
+}
+
+/* Until the thread reads at this moment; so many messages of @a, and of @b, are under way then. */
+static unsigned int get_going(struct end *a, struct end *b)
+{
+	pp_ns until = pp_clock_monotonic() + 60 * PP_SECOND;
+
+	fill(a->buffer, HALF, 17);
+	fill(b->buffer, HALF, 18);
+	while (pp_clock_monotonic() < until) {
+		unsigned int left_a = AT_ONCE, left_b = AT_ONCE;
+
+		for (unsigned int i = 0; i < AT_ONCE; i++) {
+			post(a, SOFT_WR_WRITE, b->region.iova + HALF, b->region.key, 0, HALF);
+			post(b, SOFT_WR_WRITE, a->region.iova + HALF, a->region.key, 0, HALF);
+		}
+		while (left_a || left_b) {
+			if (left_a && left_a == left_b && reads(a))
+				return left_a;
+			soft_engine_poll(a->engine);
+			left_a -= left_a > 0 && left_a >= left_b && took_one(a);
+			left_b -= left_b > 0 && left_b >= left_a && took_one(b);
+		}
+	}
+	fail_msg("no thread reads, whatever comes");
+	return 0;
+}
+
+static void finish(struct end *a, struct end *b, unsigned int left, bool poll_engine)
+{
+	for (unsigned int i = 0; i < left; i++) {
+		await(a, 0, poll_engine);
+		await(b, 0, poll_engine);
+	}
+	assert_memory_equal(a->buffer, b->buffer + HALF, HALF);
+	assert_memory_equal(b->buffer, a->buffer + HALF, HALF);
+}
+
+static void reads_bulk_and_rests(void **state)
+{
+	uint64_t before;
+	struct end a, b;
+
+	(void)state;
+	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	for (int i = 0; i < TRIES && !threaded(&a); i++)
+		finish(&a, &b, get_going(&a, &b), true);
+	assert_true(threaded(&a) > 0);
+	assert_true(threaded(&a) <= soft_wire_stats(a.wire)->received_trains);
+	/* Nothing comes any more, whether somebody polls or not. */
+	for (int i = 0; i < TRIES && reads(&a); i++)
+		poll(NULL, 0, 5);
+	assert_false(reads(&a));
+	before = threaded(&a);
+	post(&a, SOFT_WR_WRITE, b.region.iova, b.region.key, 0, 8);
+	await(&a, 0, true);
+	assert_int_equal(threaded(&a), before);
+	end_close(&a);
+	end_close(&b);
+}
+
+/* A caller that polls goes away in the middle of bulk: the engine's thread takes over. */
+static void callers_leave(void **state)
+{
+	struct end a, b;
+
+	(void)state;
+	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	for (int i = 0; i < 20; i++)
+		finish(&a, &b, get_going(&a, &b), /* poll_engine= */ false);
+	end_close(&a);
+	end_close(&b);
+}
+
+/* Nobody takes for a while: what it holds is bounded, and nothing is lost that need not be. */
+static void turns_stand_still(void **state)
+{
+	struct end a, b;
+
+	(void)state;
+	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	for (int i = 0; i < 20; i++) {
+		unsigned int left = get_going(&a, &b);
+
+		soft_engine_lock(a.engine);
+		poll(NULL, 0, 3);
+		soft_engine_unlock(a.engine);
+		finish(&a, &b, left, true);
+	}
+	end_close(&a);
+	end_close(&b);
+}
+
+/* Requests that came long ago once more, in one train, of which @bad has one bit turned. */
+static void send_train(struct end *from, struct end *to, unsigned int bad)
+{
+	struct soft_link *link = from->wire->link;
+	struct iovec piece = {from->buffer, MTU};
+	struct soft_packet p = {.opcode = SOFT_RC | SOFT_WRITE_MIDDLE,
+				.pkey = 0xffff,
+				.dest_qp = to->qp.num,
+				.payload_bytes = MTU};
+
+	soft_train_send(link);
+	for (unsigned int i = 0; i < TRAIN; i++) {
+		p.psn = (to->qp.resp.expected_psn - 1000 + i) & 0xffffff;
+		soft_train_add(link, &from->qp.path, &p, &piece, 1);
+	}
+	assert_int_equal(link->train.packets, TRAIN);
+	link->train.bytes[bad * link->train.segment + 100] ^= 0x10;
+	soft_train_send(link);
+}
+
+static void damage_is_counted(void **state)
+{
+	unsigned int sent = 0;
+	uint64_t found = 0;
+	struct end a, b;
+
+	(void)state;
+	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	for (; sent < 8; sent++) {
+		unsigned int left = get_going(&a, &b);
+
+		soft_engine_lock(a.engine);
+		send_train(&a, &b, sent % TRAIN);
+		soft_engine_unlock(a.engine);
+		finish(&a, &b, left, true);
+	}
+	for (unsigned int i = 0; i < TRIES && found < sent; i++) {
+		soft_engine_poll(a.engine);
+		poll(NULL, 0, 1);
+		soft_engine_lock(a.engine);
+		found = soft_wire_drops(a.wire)->icrc;
+		soft_engine_unlock(a.engine);
+	}
+	assert_int_equal(found, sent);
+	exchange(&a, &b, 5);
+	end_close(&a);
+	end_close(&b);
+}
+
+static void says_what_the_check_says(void **state)
+{
+	static struct soft_arrival arrival;
+	struct soft_icrc_flow flow = {0};
+	struct end a, b;
+	bool got = false;
+
+	(void)state;
+	open_pair(&a, &b, SOFT_RECEIVE_THREAD_NO);
+	soft_engine_lock(a.engine);
+	send_train(&a, &b, 6);
+	for (int i = 0; i < TRIES && !got; i++) {
+		got = soft_link_read(a.wire->link, &arrival) && arrival.len > MTU;
+		if (!got)
+			poll(NULL, 0, 1);
+	}
+	assert_true(got);
+	soft_arrival_check(&arrival, soft_engine_slot(a.engine) + 1, &flow);
+	assert_int_equal(arrival.num_checked, 0);
+	soft_arrival_check(&arrival, soft_engine_slot(a.engine), &flow);
+	assert_int_equal(arrival.num_checked,
+			 (arrival.len + arrival.segment - 1) / arrival.segment);
+	for (unsigned int i = 0; i < arrival.num_checked; i++) {
+		/* Its sender counted from 0, and one bit is wrong. */
+		assert_int_equal(arrival.checked[i].right, i != 6);
+		assert_true(i == 6 || arrival.checked[i].id.id == i);
+	}
+	soft_engine_unlock(a.engine);
+	end_close(&a);
+	end_close(&b);
+}
+
+static void never_when_told(void **state)
+{
+	struct end a, b;
+
+	(void)state;
+	open_pair(&a, &b, SOFT_RECEIVE_THREAD_NO);
+	for (uint32_t i = 0; i < 50; i++)
+		exchange(&a, &b, i);
+	assert_int_equal(threaded(&a), 0);
+	assert_null(a.engine->bulk.reader);
+	end_close(&a);
+	end_close(&b);
+}
+
+static void forked_in_the_middle(void **state)
+{
+	struct end a, b;
+
+#if defined(__SANITIZE_THREAD__)
+	/* Which refuses threads in the child of a process that has some. */
+	skip();
+#endif
+	(void)state;
+	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	for (uint32_t i = 0; i < 5; i++) {
+		unsigned int left = get_going(&a, &b);
+		pid_t child;
+		int status;
+
+		child = fork();
+		assert_true(child >= 0);
+		if (!child) {
+			struct end c, d;
+
+			/* What it inherited may go; what is made anew works. */
+			end_close(&a);
+			end_close(&b);
+			open_pair(&c, &d, SOFT_RECEIVE_THREAD_YES);
+			finish(&c, &d, get_going(&c, &d), true);
+			end_close(&c);
+			end_close(&d);
+			_exit(0);
+		}
+		finish(&a, &b, left, true);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		exchange(&a, &b, i);
+	}
+	end_close(&a);
+	end_close(&b);
+}
+
+/* A wire goes while its packets lie in the ring; the engine stays, and another wire's go on. */
+static void closed_in_the_middle(void **state)
+{
+	struct end a, b, c, d;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++) {
+		open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+		end_open_with(&c, NULL, SOFT_RC, SOFT_RECEIVE_THREAD_YES);
+		end_open_with(&d, NULL, SOFT_RC, SOFT_RECEIVE_THREAD_YES);
+		end_connect(&c, d.qp.num, PATIENT);
+		end_connect(&d, c.qp.num, PATIENT);
+		(void)get_going(&a, &b);
+		end_close(&a);
+		end_close(&b);
+		exchange(&c, &d, i);
+		end_close(&c);
+		end_close(&d);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_bulk_and_rests),	    cmocka_unit_test(callers_leave),
+		cmocka_unit_test(turns_stand_still),	    cmocka_unit_test(damage_is_counted),
+		cmocka_unit_test(says_what_the_check_says), cmocka_unit_test(never_when_told),
+		cmocka_unit_test(forked_in_the_middle),	    cmocka_unit_test(closed_in_the_middle),
+	};
+
+	(void)net_own();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
