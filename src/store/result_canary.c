@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peerpath.canary/1, of which medians of the runs that count are kept, and
- * peerpath.comparison/1, whose shifts are gains of the change.
+ * peerpath.comparison/1, whose shifts are gains of the change; and both as prove's gate 4 has them.
  */
 #include "store/result_read.h"
 
@@ -31,7 +31,8 @@ static double median(double *v, size_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-static void add_metric(struct pp_reading *in, const struct pp_trial *t, size_t m)
+/* Of the first @nodes. */
+static void add_metric(struct pp_reading *in, const struct pp_trial *t, size_t m, size_t nodes)
 {
 	double values[PP_TRIAL_RUNS];
 	struct pp_result_figure *f;
@@ -42,7 +43,7 @@ static void add_metric(struct pp_reading *in, const struct pp_trial *t, size_t m
 			values[n++] = t->run[i].value[m];
 	if (!n)
 		return;
-	for (size_t i = 0; i < in->r->n_nodes; i++) {
+	for (size_t i = 0; i < nodes; i++) {
 		f = pp_reading_add_figure(in);
 		if (!f)
 			return;
@@ -53,18 +54,25 @@ static void add_metric(struct pp_reading *in, const struct pp_trial *t, size_t m
 	}
 }
 
-/* Read by the reader that compare trusts. */
-void pp_result_canary(struct pp_reading *in, const json_t *doc)
+/* By the reader that compare trusts. False: refused. */
+static bool read_trial(struct pp_reading *in, const json_t *doc, struct pp_trial *ret)
 {
-	char *text = json_dumps(doc, JSON_COMPACT), when[32];
-	struct pp_trial t;
-	int r = text ? pp_trial_read("result", text, strlen(text), &t, in->err) : -ENOMEM;
+	char *text = json_dumps(doc, JSON_COMPACT);
+	int r = text ? pp_trial_read("result", text, strlen(text), ret, in->err) : -ENOMEM;
 
 	free(text);
-	if (r) {
+	if (r)
 		in->failed = r == -ENOMEM ? pp_error_set(in->err, r, "out of memory") : r;
+	return !r;
+}
+
+void pp_result_canary(struct pp_reading *in, const json_t *doc)
+{
+	struct pp_trial t;
+	char when[32];
+
+	if (!read_trial(in, doc, &t))
 		return;
-	}
 	in->r->simulated = t.simulated;
 	for (size_t i = 0; i < t.n_nodes; i++) {
 		struct pp_result_node *n = pp_reading_add_node(in);
@@ -81,7 +89,7 @@ void pp_result_canary(struct pp_reading *in, const json_t *doc)
 		in->r->when = pp_reading_printf(
 			in, "%s", pp_clock_format(t.run[0].started, when, sizeof(when)));
 	for (size_t m = 0; m < t.canary.n_metrics; m++)
-		add_metric(in, &t, m);
+		add_metric(in, &t, m, in->r->n_nodes);
 	pp_trial_done(&t);
 }
 
@@ -121,13 +129,10 @@ static void add_nodes(struct pp_reading *in, void **known, const char *names)
 	}
 }
 
-static void add_row(struct pp_reading *in, void **known, const json_t *doc, const json_t *row)
+static void add_row_nodes(struct pp_reading *in, void **known, const json_t *row)
 {
 	const json_t *blocks = pp_reading_list(in, row, "nodes", BLOCKS), *one;
-	const char *direction = pp_reading_text(in, row, "direction");
-	const char *metric = pp_reading_text(in, row, "metric"), *names;
-	const char *change = pp_reading_text(in, row, "change"), *before;
-	struct pp_result_gain *g;
+	const char *names;
 	size_t i;
 
 	json_array_foreach(blocks, i, one)
@@ -136,6 +141,15 @@ static void add_row(struct pp_reading *in, void **known, const json_t *doc, cons
 		if (names)
 			add_nodes(in, known, names);
 	}
+}
+
+static void add_row(struct pp_reading *in, const json_t *doc, const json_t *row)
+{
+	const char *direction = pp_reading_text(in, row, "direction");
+	const char *metric = pp_reading_text(in, row, "metric");
+	const char *change = pp_reading_text(in, row, "change"), *before;
+	struct pp_result_gain *g;
+
 	if (in->failed || !metric || !change || !strcmp(change, "missing"))
 		return;
 	g = pp_reading_add_gain(in);
@@ -159,15 +173,59 @@ static void keep(void *name)
 	(void)name;
 }
 
-void pp_result_comparison(struct pp_reading *in, const json_t *doc)
+static void add_rows(struct pp_reading *in, const json_t *doc, bool with_nodes)
 {
 	const json_t *rows = pp_reading_list(in, doc, "metrics", PP_CANARY_METRICS), *row;
 	void *known = NULL;
 	size_t i;
 
+	json_array_foreach(rows, i, row)
+	{
+		if (with_nodes)
+			add_row_nodes(in, &known, row);
+		add_row(in, doc, row);
+	}
+	tdestroy(known, keep);
+}
+
+void pp_result_comparison(struct pp_reading *in, const json_t *doc)
+{
 	in->r->simulated = pp_reading_truth(in, doc, "simulated");
 	in->r->judged = pp_reading_verdict(in, doc, "verdict", &in->r->verdict);
 	in->r->sentence = pp_reading_text(in, doc, "sentence");
-	json_array_foreach(rows, i, row) add_row(in, &known, doc, row);
-	tdestroy(known, keep);
+	add_rows(in, doc, true);
+}
+
+/* What a trial wrote there is all of a trial but the name of its document. */
+static void add_trial(struct pp_reading *in, const json_t *canary)
+{
+	json_t *doc = json_copy((json_t *)(uintptr_t)canary);
+	struct pp_trial t;
+
+	if (!doc || json_object_set_new(doc, "schema", json_string("peerpath.canary/1"))) {
+		json_decref(doc);
+		in->failed = pp_error_set(in->err, -ENOMEM, "out of memory");
+		return;
+	}
+	if (read_trial(in, doc, &t)) {
+		for (size_t m = 0; m < t.canary.n_metrics; m++)
+			add_metric(in, &t, m, 1);
+		pp_trial_done(&t);
+	}
+	json_decref(doc);
+}
+
+void pp_result_application(struct pp_reading *in, const json_t *doc)
+{
+	const json_t *canary = json_object_get(doc, "canary");
+	const json_t *comparison = json_object_get(doc, "comparison");
+
+	/* Figures of the software device are none of a node whose other gates are real. */
+	if (!in->r->simulated && (json_is_true(json_object_get(canary, "simulated")) ||
+				  json_is_true(json_object_get(comparison, "simulated"))))
+		return;
+	if (json_is_object(canary))
+		add_trial(in, canary);
+	if (json_is_object(comparison) && !in->failed)
+		add_rows(in, comparison, false);
 }

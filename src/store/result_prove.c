@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peerpath.prove/1: one node, its gates, and what gates 2 and 3 measured.
+ * peerpath.prove/1: one node, its gates, and what gates 2 to 4 measured.
  */
 #include "store/result_read.h"
 
@@ -61,4 +61,5 @@ void pp_result_prove(struct pp_reading *in, const json_t *doc)
 		pp_result_bench(in, memory);
 	if (json_is_object(library))
 		pp_result_nccl_gain(in, library, NULL);
+	pp_result_application(in, json_object_get(doc, "application"));
 }

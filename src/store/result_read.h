@@ -47,6 +47,8 @@ void pp_result_nccl_run(struct pp_reading *in, const json_t *doc);
 void pp_result_nccl_gain(struct pp_reading *in, const json_t *gate, const json_t *runs);
 void pp_result_canary(struct pp_reading *in, const json_t *doc);
 void pp_result_comparison(struct pp_reading *in, const json_t *doc);
+/* Object "application" of prove: of the result's first node. */
+void pp_result_application(struct pp_reading *in, const json_t *doc);
 /* Array "facts" of a node's evidence records. */
 void pp_result_facts(struct pp_reading *in, const json_t *facts, struct pp_result_node *n);
 

@@ -159,6 +159,66 @@ def part_add(tmp):
     peerpath("fleet", "list", database=tmp / "text.db", code=65)
 
 
+CANARY = """[workload]
+name = made
+[run]
+repeats = 5
+[metric speed]
+pattern = tokens/s: ([0-9.]+)
+direction = higher
+margin = 5%
+unit = tokens/s
+"""
+
+
+def application(tmp, plan):
+    """Results of prove whose gate 4 ran, and the comparison alone: what the program itself measured and compared."""
+    (tmp / "c.ini").write_text(CANARY)
+    for name, speed in (("before", 100), ("after", 120)):
+        (tmp / "speed").write_text(f"tokens/s: {speed}\n")
+        trial = json.loads(peerpath("canary", "-f", "c.ini", "-j", "--", "cat", "speed", cwd=tmp, code=0).stdout)
+        trial["nodes"][0]["topology_class"] = "c1"  # of a machine without GPUs it is not known
+        (tmp / f"{name}.json").write_text(json.dumps(trial))
+    comparison = json.loads(peerpath("compare", "before.json", "after.json", "-j", cwd=tmp, code=None).stdout)
+    assert comparison["alike"] and comparison["metrics"][0]["change"] == "better", comparison
+    (tmp / "comparison.json").write_text(json.dumps(comparison))
+    inner = {"gate": {"verdict": comparison["verdict"]}, "canary": trial, "comparison": comparison}
+    docs = {"four": make_fleet.prove(plan, 3, 40), "alone": make_fleet.prove(plan, 4, 40), "none": make_fleet.prove(plan, 5, 40),
+            "soft": make_fleet.prove(plan, 6, 40), "bad": make_fleet.prove(plan, 7, 40), "worse": make_fleet.prove(plan, 8, 40)}
+    docs["four"]["application"] = inner
+    docs["alone"]["application"] = {"gate": inner["gate"], "canary": trial}
+    docs["none"]["application"] = {"not_measured": "no workload was measured"}
+    docs["soft"]["application"] = {**inner, "canary": {**trial, "simulated": True}}
+    docs["bad"]["application"] = {**inner, "canary": {**trial, "runs": "five"}}
+    docs["worse"]["application"] = {**inner, "comparison": {**comparison, "metrics": [{"metric": 7}]}}
+    for name, doc in docs.items():
+        for part in ("canary", "comparison"):
+            doc["application"][part] = {k: v for k, v in doc["application"].get(part, {}).items() if k not in ("schema", "version")} or None
+        (tmp / f"{name}.json").write_text(json.dumps(doc))
+    return [tmp / f"{name}.json" for name in docs], tmp / "comparison.json"
+
+
+def gains_of_application(tmp, plan, databases):
+    """What gate 4 measured is a figure of its node, what it compared is a gain: as of the documents of canary and compare."""
+    files, alone = application(tmp, plan)
+    peerpath("fleet", "add", alone, database=tmp / "alone.db")
+    expected = answer("history", "--what", "canary speed", database=tmp / "alone.db")["gains"]
+    assert len(expected) == 1 and expected[0]["median_ratio"] == 1.2 and expected[0]["last_with"] == 120, expected
+    kept = ("what", "unit", "way", "against", "size_bytes", "measured", "proven", "median_ratio", "last_with", "last_without", "better")
+    for where in databases:
+        r = answer("fleet", "add", *files, database=where, code=65)
+        left = {os.path.basename(x["file"]): x["why"] for x in r["left_out"]}
+        assert set(left) == {"bad.json", "worse.json"} and "runs" in left["bad.json"] and "metric" in left["worse.json"], left
+        gains = answer("history", "--what", "canary speed", database=where)["gains"]
+        assert [[g[k] for k in kept] for g in gains] == [[g[k] for k in kept] for g in expected], (gains, expected)
+        # Of the node and no other, of this wiring and software.
+        assert gains[0]["topology"] == make_fleet.digest("wiring", plan.wiring(3)), gains
+        assert gains[0]["software"] == make_fleet.software(plan, 3, 40), gains
+        for i, n in ((3, 1), (4, 1), (5, 0), (6, 0)):
+            figures = [f["value"] for f in answer("history", make_fleet.host(i), database=where)["figures"] if f["what"] == "canary speed"]
+            assert figures == [120] * n, (i, figures)
+
+
 def part_engines(tmp):
     plan, out = make(tmp)
     db = tmp / "fleet.db"
@@ -197,6 +257,9 @@ def part_engines(tmp):
         assert [m["flavours"] for m in classes["mixed"]] == ["open 94, proprietary 1"], classes["mixed"]
         gain = answer("history", "--what", "busbw", database=url)["gains"]
         assert gain and all(abs(g["median_ratio"] - 3.75) < 1e-9 and g["way"] == "dmabuf" for g in gain), gain
+        gains_of_application(tmp, plan, (db, url))
+        ask = ("history", "--what", "canary speed", "-j")
+        assert peerpath(*ask, database=db).stdout == peerpath(*ask, database=url).stdout, "gate 4 differs"
         print(f"{len(asks)} answers are equal bytes; every planted fault and no other")
 
 
