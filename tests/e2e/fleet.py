@@ -8,6 +8,7 @@
     server    the server stopped in the middle, and back: nothing lost, nothing doubled
     together  ingests of the same files at once
     push      HTTP: what must be refused, and what goes in
+    curl      the lines of the documentation by which a node pushes
     page      the page in a headless Chromium, at 1440 and 390 pixels; SHOTS=DIR keeps pictures
 """
 import concurrent.futures
@@ -444,7 +445,8 @@ def part_push(tmp):
     loose = tmp / "loose"
     loose.write_text(TOKEN)
     loose.chmod(0o644)
-    assert "0600" in peerpath("fleet", "serve", "--token-file", loose, database=db, code=64).stderr or True
+    done = peerpath("fleet", "serve", "--token-file", loose, database=db, code=64)
+    assert "0600" in done.stderr and done.stderr.count("\n") == 1 and TOKEN not in done.stderr, done.stderr
     with Serving(tmp, db, "--max-push", "8M") as s:
         text = json.dumps(one).encode()
         for given in (None, "", "wrong", TOKEN[:-1], TOKEN + "0"):
@@ -525,6 +527,43 @@ def part_push(tmp):
         assert s.ask("GET", "/api/nodes", host="fleet.example")[0] == 403
     with Serving(tmp, db, "--host", "fleet.example") as s:
         assert s.ask("GET", "/api/nodes", host="fleet.example:443")[0] == 200
+
+
+def part_curl(tmp):
+    """As they are written, but for the server's name and where the header lies: what goes in, and what curl says of a refusal."""
+    if not shutil.which("curl"):
+        print("no curl here")
+        sys.exit(77)
+    lines = [line.strip() for page in ("docs/fleet.md", "man/peerpath-fleet.1.scd") for line in (ROOT / page).read_text().splitlines()
+             if "curl -" in line and "/push" in line]
+    assert len(lines) == 2, lines
+    db, header, program = tmp / "fleet.db", tmp / "push.header", tmp / "bin"
+    program.mkdir()
+    (program / "peerpath").symlink_to(PEERPATH)
+    bundle(tmp)
+
+    def push(line, s, code, path="/push"):
+        line = line.replace("https://fleet.example/push", f"http://127.0.0.1:{s.port}{path}").replace("http://127.0.0.1:18517/push", f"http://127.0.0.1:{s.port}{path}")
+        line = line.replace("@/etc/peerpath/push.header", "@push.header")
+        done = subprocess.run(["sh", "-c", line], cwd=tmp, capture_output=True, text=True, timeout=120, check=False,
+                              env={**os.environ, "PATH": f"{program}:{os.environ['PATH']}", "no_proxy": "*"})
+        assert done.returncode == code, f"{line}: {done}"
+        return json.loads(done.stdout) if done.stdout.startswith("{") else done.stdout
+
+    with Serving(tmp, db) as s:
+        for line in lines:
+            header.write_text(f"Authorization: Bearer {TOKEN}\n")
+            answered = push(line, s, 0)
+            assert (answered["results"], answered["known"]) == (1, 0), answered
+        # The very same again; without the token; what is no result.
+        assert push(lines[1], s, 0)["known"] == 1
+        before = counts(db)
+        (tmp / "node.tar.zst").write_text("no bundle")
+        assert push(lines[1], s, 22)["error"]
+        header.write_text("Authorization: Bearer wrong\n")
+        for line in lines:
+            assert "Bearer" not in str(push(line, s, 22))
+        assert counts(db) == before and before["list"]["total"] == 2, before["list"]
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&<script>document.title='owned'</script>"
