@@ -194,6 +194,7 @@ static int watch(struct run *v)
 		.logs = v->logs[0] ? v->logs : NULL,
 		.slo = pp_args_get(v->args, "slo"),
 		.simulate = pp_args_has(v->args, "simulate"),
+		.any_node = pp_args_has(v->args, "any-node"),
 		.period_ns = v->period,
 		.say = say,
 		.tell = tell,

@@ -65,8 +65,12 @@ static int serve(const struct pp_args *args, struct pp_prove *v)
 
 static int collect(const struct pp_args *args, struct pp_prove *v)
 {
+	pp_ns begun = pp_clock_monotonic();
 	int code = pp_session_open(args, v->keep, &v->s);
 
+	if (!code && pp_source_mode(v->s.src) != PP_SOURCE_REPLAY)
+		v->took[PP_GATE_IDENTITY] = v->took[PP_GATE_PREREQUISITES] =
+			pp_clock_monotonic() - begun;
 	if (!code && pp_node_simulated(v->s.node))
 		code = pp_complain(args, PP_EXIT_UNKNOWN,
 				   "%s is peerpath's software device: nothing is proven with it. "
@@ -105,12 +109,17 @@ static int run_library(struct pp_prove *v)
 static int run_application(struct pp_prove *v)
 {
 	struct pp_prove_application *a = &v->application;
+	pp_ns begun;
+	int code;
 
 	if (!a->asked || v->through < PP_GATE_APPLICATION)
 		return 0;
 	if (!v->simulate && v->p.gates.stopped)
 		return 0;
-	return pp_prove_application_run(&v->s, &v->library, a);
+	begun = pp_clock_monotonic();
+	code = pp_prove_application_run(&v->s, &v->library, a);
+	v->took[PP_GATE_APPLICATION] = pp_clock_monotonic() - begun;
+	return code;
 }
 
 static int judge_again(struct pp_prove *v)
@@ -124,6 +133,7 @@ static int judge_again(struct pp_prove *v)
 /* Gate 3 behind gate 2, and what came of it to the verdict; who waits for it in vain is let go. */
 static int go_to_library(struct pp_prove *v)
 {
+	pp_ns begun;
 	int code;
 
 	if (!v->simulate && !has_ranks(v))
@@ -132,7 +142,10 @@ static int go_to_library(struct pp_prove *v)
 		pp_prove_ranks_dismiss(v->s.args, &v->launch);
 		return 0;
 	}
+	begun = pp_clock_monotonic();
 	code = run_library(v);
+	if (v->library.gate)
+		v->took[PP_GATE_LIBRARY] = pp_clock_monotonic() - begun;
 	return code || v->simulate || !v->library.gate ? code : judge_again(v);
 }
 
@@ -151,6 +164,7 @@ static int judge_replayed(struct pp_prove *v)
 static int judge(struct pp_prove *v)
 {
 	int code = pp_prove_library_check(&v->s, &v->library);
+	pp_ns begun;
 
 	/* A simulation goes as far as this node lets it. */
 	if (!code && v->simulate && !v->given && v->through < PP_GATE_LIBRARY &&
@@ -163,8 +177,10 @@ static int judge(struct pp_prove *v)
 		return judge_replayed(v);
 	v->measured = v->moves && (v->simulate || !v->p.gates.stopped);
 	if (!code && v->measured) {
+		begun = pp_clock_monotonic();
 		code = pp_prove_memory_run(&v->s, pp_policy_margins(v->p.policy), v->keep,
 					   &v->memory);
+		v->took[PP_GATE_MEMORY] = pp_clock_monotonic() - begun;
 		if (!code && !v->simulate)
 			code = judge_again(v);
 		code = code ? code : go_to_library(v);

@@ -120,7 +120,8 @@ static void checks(struct pp_out *o, const struct pp_state *s)
 	static const struct pp_out_column columns[] = {{"name", "CHECK", false},
 						       {"verdict", "VERDICT", false},
 						       {"simulated", "SIMULATED", false},
-						       {"run", "RUN", false}};
+						       {"run", "RUN", false},
+						       {"took_s", "SECONDS", false}};
 	char run[32];
 
 	if (!s->n_checks && !pp_out_is_json(o))
@@ -132,6 +133,10 @@ static void checks(struct pp_out *o, const struct pp_state *s)
 		pp_out_cell_verdict(o, s->checks[i].verdict);
 		pp_out_cell_bool(o, s->checks[i].simulated);
 		pp_out_cell(o, when(s->checks[i].run_ns, run));
+		if (s->checks[i].duration_ns)
+			pp_out_cell_double(o, (double)s->checks[i].duration_ns / PP_SECOND);
+		else
+			pp_out_cell(o, NULL);
 	}
 	pp_out_table_end(o);
 }

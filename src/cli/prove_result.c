@@ -48,6 +48,20 @@ static const char *simulation_word(const struct pp_prove *v)
 		       : "failed";
 }
 
+/*
+ * How long that took by which each gate was judged: of the first two it is one collection. Nothing
+ * of what was kept.
+ */
+static void emit_took(const struct pp_prove *v, struct pp_out *o)
+{
+	pp_out_open(o, "took_s");
+	for (unsigned int i = 0; i < PP_GATES; i++)
+		if (v->took[i])
+			pp_out_double(o, pp_gate_name((enum pp_gate)i), NULL,
+				      (double)v->took[i] / PP_SECOND);
+	pp_out_close(o);
+}
+
 static void emit(const struct pp_prove *v, struct pp_out *o)
 {
 	const struct pp_session *s = &v->s;
@@ -84,6 +98,7 @@ static void emit(const struct pp_prove *v, struct pp_out *o)
 		pp_proof_rules(o, p);
 	}
 	pp_gates_emit(o, &p->gates);
+	emit_took(v, o);
 	if (v->measured)
 		pp_prove_memory_emit(o, pp_policy_margins(p->policy), &v->memory);
 	if (v->through >= PP_GATE_LIBRARY)

@@ -24,9 +24,10 @@ struct pp_prove {
 	enum pp_gate through;
 	bool keep; /* a bundle */
 	bool simulate;
-	bool moves;    /* gate 2 is asked for, and has somebody to move memory to */
-	bool measured; /* gate 2 was reached */
-	bool given;    /* how far to go, by the user */
+	bool moves;	      /* gate 2 is asked for, and has somebody to move memory to */
+	bool measured;	      /* gate 2 was reached */
+	bool given;	      /* how far to go, by the user */
+	pp_ns took[PP_GATES]; /* of each gate; 0: not measured */
 };
 
 /* What gate 2 measured; NULL: nothing. */

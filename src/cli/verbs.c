@@ -233,6 +233,7 @@ static const struct pp_option monitor_options[] = {
 	{"for", 0, "TIME", "stop after this time", NULL},
 	{"show", 0, NULL, "say what the database holds, and look at nothing", NULL},
 	{"simulate", 0, NULL, "take a bundle of a simulation for the baseline", NULL},
+	{"any-node", 0, NULL, "take a bundle of another node for the baseline", NULL},
 	{"fail-on", 0, "LEVEL", "level from which on the exit status is 1 (early)", level_words},
 	{NULL},
 };

@@ -13,21 +13,31 @@
 #include "bundle/bundle.h"
 #include "daemon/watching.h"
 #include "node/source.h"
+#include "base/parse.h"
 #include "base/banned.h"
 
-enum { CANDIDATES = 1024, TRIED = 64 };
+enum { CANDIDATES = 1024, TRIED = 64, TOOK_MOST_S = 365 * 86400 };
 
 /* What result.json says. */
 struct result {
 	enum pp_verdict verdict;
 	bool simulated;
+	struct pp_parts parts;
 	struct pp_state_check check[PP_LEDGER_CHECKS];
 	size_t n;
 };
 
-static void read_gates(const json_t *gates, int64_t run_ns, struct result *ret)
+/* Member "took_s": seconds by gate; what was not measured is not there. */
+static int64_t duration_of(const json_t *doc, const char *gate)
 {
-	const json_t *row;
+	double s = json_number_value(json_object_get(json_object_get(doc, "took_s"), gate));
+
+	return s > 0 && s < TOOK_MOST_S ? (int64_t)(s * 1e9) : 0;
+}
+
+static void read_gates(const json_t *doc, int64_t run_ns, struct result *ret)
+{
+	const json_t *gates = json_object_get(doc, "gates"), *row;
 	size_t i;
 
 	json_array_foreach(gates, i, row)
@@ -35,13 +45,30 @@ static void read_gates(const json_t *gates, int64_t run_ns, struct result *ret)
 		const char *name =
 			pp_ledger_check_name(json_string_value(json_object_get(row, "name")));
 		const char *word = json_string_value(json_object_get(row, "verdict"));
-		struct pp_state_check c = {
-			.name = name, .simulated = ret->simulated, .run_ns = run_ns};
+		struct pp_state_check c = {.name = name,
+					   .simulated = ret->simulated,
+					   .run_ns = run_ns,
+					   .duration_ns = name ? duration_of(doc, name) : 0};
 
 		if (name && word && json_is_true(json_object_get(row, "asked")) &&
 		    ret->n < PP_LEDGER_CHECKS && !pp_verdict_parse(word, &c.verdict))
 			ret->check[ret->n++] = c;
 	}
+}
+
+static int check_schema(const char *schema, struct pp_error *err)
+{
+	static const char OURS[] = "peerpath.prove/";
+	uint64_t number = 0;
+
+	if (schema && !strcmp(schema, "peerpath.prove/1"))
+		return 0;
+	if (schema && !strncmp(schema, OURS, sizeof(OURS) - 1) &&
+	    !pp_parse_u64(schema + sizeof(OURS) - 1, 2, UINT32_MAX, &number))
+		return pp_error_set(err, -EPROTONOSUPPORT,
+				    "its result is %s%llu, newer than this peerpath reads", OURS,
+				    (unsigned long long)number);
+	return pp_error_set(err, -EBADMSG, "its result.json is none of prove");
 }
 
 static int read_result(const struct pp_bundle *b, struct result *ret, struct pp_error *err)
@@ -59,28 +86,35 @@ static int read_result(const struct pp_bundle *b, struct result *ret, struct pp_
 	ret->simulated = json_is_true(json_object_get(doc, "simulated"));
 	if (!f)
 		r = pp_error_set(err, -EINVAL, "it holds no result: made by capture, not by prove");
-	else if (!schema || strcmp(schema, "peerpath.prove/1") != 0 || !verdict ||
-		 pp_verdict_parse(verdict, &ret->verdict))
+	else
+		r = check_schema(schema, err);
+	if (!r && (!verdict || pp_verdict_parse(verdict, &ret->verdict)))
 		r = pp_error_set(err, -EBADMSG, "its result.json is none of prove");
 	/* Nothing is proven by a simulation; that it passed is another word. */
 	if (!r && ret->simulated && simulation && !strcmp(simulation, "passed"))
 		ret->verdict = PP_PASS;
 	if (!r) {
 		(void)(started ? pp_clock_parse(started, &run) : 0);
-		read_gates(json_object_get(doc, "gates"), run, ret);
+		read_gates(doc, run, ret);
+		pp_parts_of_result(json_object_get(doc, "node"), &ret->parts);
 	}
 	json_decref(doc);
 	return r;
 }
 
 /* @strict: passed, nothing less. */
-static int may_be(const struct pp_bundle *b, const struct result *res, bool strict, bool simulate,
-		  struct pp_error *err)
+static int may_be(const struct pp_baseline_options *o, const struct pp_bundle *b,
+		  const struct result *res, bool strict, struct pp_error *err)
 {
-	if (res->simulated && !simulate)
+	if (res->simulated && !o->simulate)
 		return pp_error_set(err, -EINVAL, "it is of a simulation; --simulate takes it");
 	if (pp_bundle_manifest(b)->scrubbed)
 		return pp_error_set(err, -EINVAL, "it is scrubbed: its names are not the node's");
+	if (!o->any_node && pp_parts_compare(o->parts, &res->parts) == PP_PARTS_OTHER)
+		return pp_error_set(err, -EINVAL,
+				    "it is of another node, '%.100s': no GPU and no hca of it is "
+				    "here; --any-node takes it",
+				    pp_bundle_manifest(b)->host);
 	if (res->verdict == PP_PASS || (!strict && res->verdict == PP_DEGRADED))
 		return 0;
 	return pp_error_set(err, -EINVAL, "its verdict is %s: a baseline is what was good",
@@ -97,7 +131,7 @@ static int open_one(const struct pp_baseline_options *o, const char *path, bool 
 		return r;
 	r = read_result(b, ret_result, err);
 	if (!r)
-		r = may_be(b, ret_result, strict, o->simulate, err);
+		r = may_be(o, b, ret_result, strict, err);
 	if (r) {
 		pp_error_prefix(err, "baseline '%.300s'", path);
 		pp_bundle_free(b);
@@ -252,6 +286,7 @@ int pp_baseline_read(const struct pp_baseline_options *o, struct pp_ledger *k,
 	(void)snprintf(taken.host, sizeof(taken.host), "%s", pp_bundle_manifest(b)->host);
 	taken.verdict = res.verdict;
 	taken.simulated = res.simulated;
+	taken.like = pp_parts_compare(o->parts, &res.parts);
 	r = take(o, b, k, &taken, err);
 	pp_bundle_free(b);
 	/* A bundle is many times what a monitor may hold: none of it stays. */

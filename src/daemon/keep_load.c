@@ -73,7 +73,6 @@ static int on_about(void *ctx, const struct pp_sql_value *c, size_t n)
 		size_t size;
 	} words[] = {{"id", k->id, sizeof(k->id)},
 		     {"node", k->node, sizeof(k->node)},
-		     {"node_id", k->node_id, sizeof(k->node_id)},
 		     {"boot", k->boot, sizeof(k->boot)},
 		     {"baseline", k->baseline, sizeof(k->baseline)}};
 	uint64_t number;

@@ -41,8 +41,11 @@ static int save_about(const struct save *s)
 	const struct pp_ledger *k = s->k;
 	const struct {
 		const char *name, *value;
-	} words[] = {{"id", k->id},	{"node", k->node},	   {"node_id", k->node_id},
-		     {"boot", k->boot}, {"baseline", k->baseline}, {"version", PEERPATH_VERSION}};
+	} words[] = {{"id", k->id},
+		     {"node", k->node},
+		     {"boot", k->boot},
+		     {"baseline", k->baseline},
+		     {"version", PEERPATH_VERSION}};
 	int r = 0;
 
 	for (size_t i = 0; !r && i < PP_ARRAY_LEN(words); i++)

@@ -111,7 +111,6 @@ struct pp_ledger {
 	char run[5];	   /* of this process */
 	char id[17];	   /* of this memory: tellings of another have other names */
 	char node[256];	   /* hostname */
-	char node_id[80];  /* peerpath's identity of it; "": not known */
 	char boot[64];	   /* id of the boot that counters are of; "": not known */
 	char baseline[80]; /* id of the bundle; "": the first look */
 	int64_t baseline_ns, started_ns, saved_ns; /* wall */

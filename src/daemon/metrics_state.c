@@ -42,7 +42,6 @@ static void infos(struct pp_metrics *m, const struct pp_state *s)
 	const struct pp_metrics_label build[] = {{"version", s->version}};
 	const struct pp_metrics_label node[] = {
 		{"node", s->node},
-		{"node_id", s->node_id},
 		{"kernel", word(s, PP_SIGNAL_FINGERPRINT, "kernel.release")},
 		{"driver", word(s, PP_SIGNAL_FINGERPRINT, "nvidia.version")},
 		{"module_flavour", word(s, PP_SIGNAL_FLAVOUR, "node")},

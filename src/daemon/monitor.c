@@ -74,9 +74,12 @@ static int load_thresholds(const struct pp_monitor *m, struct pp_thresholds **re
 
 static int take_baseline(struct pp_monitor *m, struct pp_error *err)
 {
+	struct pp_parts parts;
 	const struct pp_baseline_options options = {
 		.path = m->o.baseline,
 		.simulate = m->o.simulate,
+		.any_node = m->o.any_node,
+		.parts = &parts,
 		.watchers = m->o.watchers,
 		.thresholds = m->thresholds,
 		.wall_ns = pp_clock_wall(),
@@ -94,12 +97,16 @@ static int take_baseline(struct pp_monitor *m, struct pp_error *err)
 				    : "no baseline is given: the first look is it");
 		return 0;
 	}
+	pp_parts_read(m->o.source, &parts);
 	r = pp_baseline_read(&options, m->k, &taken, err);
 	if (r)
 		return r;
-	(void)snprintf(line, sizeof(line), "baseline %s, verdict %s%s: %zu looks of '%s'", taken.id,
-		       pp_verdict_name(taken.verdict), taken.simulated ? " in simulation" : "",
-		       taken.looks, taken.path);
+	(void)snprintf(line, sizeof(line), "baseline %s, verdict %s%s: %zu looks of '%s'%s",
+		       taken.id, pp_verdict_name(taken.verdict),
+		       taken.simulated ? " in simulation" : "", taken.looks, taken.path,
+		       taken.like == PP_PARTS_OTHER	? ", which is of another node"
+		       : taken.like == PP_PARTS_UNKNOWN ? "; whose it is no part tells"
+							: "");
 	say(m, line);
 	return 0;
 }

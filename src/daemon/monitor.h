@@ -22,7 +22,8 @@ struct pp_monitor_options {
 	const char *events;	 /* file of JSON Lines; NULL: none */
 	const char *const *logs; /* globs; NULL: none */
 	const char *slo;
-	bool simulate;
+	bool simulate;	   /* take a baseline of a simulation */
+	bool any_node;	   /* take one of another node */
 	int64_t period_ns; /* of all watchers; 0: each its own */
 	/* Diagnostics, one line each, once per cause. */
 	void (*say)(void *ctx, const char *text);

@@ -103,7 +103,6 @@ int pp_state_make(const struct pp_ledger *k, int64_t wall_ns, struct pp_arena *a
 {
 	struct pp_state s = {.now_ns = wall_ns,
 			     .node = copy(arena, k->node),
-			     .node_id = *k->node_id ? copy(arena, k->node_id) : NULL,
 			     .version = PEERPATH_VERSION,
 			     .baseline = *k->baseline ? copy(arena, k->baseline) : NULL,
 			     .baseline_ns = k->baseline_ns,

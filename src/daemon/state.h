@@ -22,7 +22,6 @@ struct pp_state_check {
 
 struct pp_state {
 	const char *node;	    /* hostname as the kernel has it */
-	const char *node_id;	    /* peerpath's identity of the node */
 	const char *version;	    /* of this program */
 	const char *baseline;	    /* id of the bundle, NULL: none */
 	int64_t baseline_ns;	    /* wall, when it was taken */

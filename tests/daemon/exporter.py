@@ -125,7 +125,7 @@ def formats(program):
     want = {
         ("peerpath_build_info", (("version", "1.2.3"),)): 1,
         ("peerpath_node_info", (("driver", "580.95.05"), ("kernel", "6.8.0-60-generic"), ("module_flavour", "open"),
-                                ("node", 'gpu-"1"\n\\'), ("node_id", "0123abcd"))): 1,
+                                ("node", 'gpu-"1"\n\\'))): 1,
         ("peerpath_baseline_info", (("bundle", "a-bundle"),)): 1,
         ("peerpath_baseline_timestamp_seconds", ()): 1790000000,
         ("peerpath_monitor_rounds_total", ()): 17,

@@ -62,7 +62,6 @@ static struct pp_state state_of(struct pp_signal signals[16], size_t alarms)
 						  .since_ns = AT,
 						  .last_ns = AT};
 	return (struct pp_state){.node = "gpu-\"1\"\n\\",
-				 .node_id = "0123abcd",
 				 .version = "1.2.3",
 				 .baseline = "a-bundle",
 				 .baseline_ns = AT,

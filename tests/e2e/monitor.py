@@ -12,7 +12,8 @@ rotate   Debian's logrotate with the file that the package has, while events com
 service  READY, STATUS, WATCHDOG, RELOADING, STOPPING by datagrams; the unit as systemd reads it
 earlier  an alarm names what moved before it, in its line, in --show, and after a restart
 quick    on a running node, which is read whole once an hour: access control that changes is told within a few looks
-baseline what may be one: results of prove, simulated, scrubbed, failed, in a directory
+baseline what may be one: results of prove, in a directory
+refused  what is no baseline: simulated, scrubbed, failed, of another node, newer; what takes it all the same
 """
 import gzip
 import json
@@ -820,8 +821,124 @@ def refused(w, bundles, verdict):
         need(done.returncode == 65 and "no bundle in" in done.stderr and "passed" in done.stderr, f"directory: {done.returncode} {done.stderr}")
 
 
+# What no node has, so that gate 1 fails wherever this runs.
+RULE = """[made-to-fail]
+title = made to fail
+problem = -
+for = node
+when = kernel.release ~ *
+verdict = fail
+cause = It is made so.
+decide = It is.
+fix = None.
+next = true
+source = https://example.org/
+reviewed = 2026-11-30
+"""
+
+
+def no_baselines():
+    sys.path[:0] = [str(ROOT / "tests/soft"), str(ROOT / "tests/e2e")]
+    import bundle
+    import soft
+    soft.alone()
+    with tempfile.TemporaryDirectory() as top:
+        w, top = Walk(top), pathlib.Path(top)
+
+        def prove(name, *more, node=w.node.dir, code=(0, 1, 2)):
+            done = subprocess.run([PEERPATH, "prove", "-o", top / f"{name}.tar.zst", *(["--replay", node] if node else []), *map(str, more)],
+                                  capture_output=True, text=True, timeout=200)
+            need(done.returncode in code, f"{name}: prove: {done.returncode} {done.stderr}")
+            return top / f"{name}.tar.zst"
+
+        def one(path, *more, on=w.node.dir):
+            return monitor("--replay", on, "--once", "-j", "--baseline", path, *more)
+
+        def refused_as(name, path, why, *more, on=w.node.dir):
+            done = one(path, *more, on=on)
+            need(done.returncode == 65 and done.stderr.count("\n") == 1 and why in done.stderr and str(path) in done.stderr and not done.stdout,
+                 f"{name}: {done.returncode} {done.stderr} {done.stdout[:200]}")
+
+        def taken(name, path, *more, says="", on=w.node.dir):
+            done = one(path, *more, on=on)
+            need(done.returncode in (0, 1) and says in done.stderr, f"{name}: {done.returncode} {done.stderr}")
+            return json.loads(done.stdout) if done.stdout else {}
+        good = prove("good")
+        own = taken("its own", good, says="looks of")
+        need(all(c["took_s"] is None for c in own["checks"]), f"a replay took no time that was measured: {own['checks']}")
+        # Scrubbed: nothing takes it.
+        refused_as("scrubbed", prove("scrubbed", "--scrub"), "it is scrubbed: its names are not the node's", "--simulate", "--any-node")
+        (top / "rules").mkdir()
+        (top / "rules/made.rules").write_text(RULE)
+        refused_as("failed", prove("failed", "--rules", top / "rules", code=(1,)), "its verdict is fail: a baseline is what was good")
+        another(w, top, prove, refused_as, taken)
+        newer_documents(top, bundle, good, refused_as)
+        simulated(top, prove, refused_as, taken)
+
+
+def another(w, top, prove, refused_as, taken):
+    """Known by its parts: with one of two hcas replaced it is the same node, with both another, whatever it is called."""
+    def with_guids(name, *guids):
+        tree = top / name
+        shutil.copytree(w.node.clean, tree, symlinks=True)
+        for i, guid in enumerate(guids):
+            for part in ("node_guid", "sys_image_guid"):
+                (tree / "raw/sys/class/infiniband" / f"mlx5_{i}" / part).write_text(guid + "\n")
+        return tree
+    repaired, other = with_guids("repaired", "0200:00ff:feaa:0000"), with_guids("other", "0200:00ff:feaa:0000", "0200:00ff:feaa:0100")
+    (repaired / "raw/proc/sys/kernel/hostname").write_text("renamed\n")
+    taken("a part replaced, another name", prove("repaired", node=repaired), says="looks of")
+    theirs = prove("other", node=other)
+    refused_as("another node", theirs, "it is of another node, 'made-node': no GPU and no hca of it is here; --any-node takes it")
+    shown = taken("another node, asked for", theirs, "--any-node", says="which is of another node")
+    need(shown["baseline"], f"another node, asked for: {shown['baseline']}")
+    # In a directory of many nodes' bundles the newest of this node is it.
+    many = top / "many"
+    many.mkdir()
+    for i, name in enumerate(("good", "other")):
+        shutil.copy(top / f"{name}.tar.zst", many)
+        os.utime(many / f"{name}.tar.zst", (2000000000 + i, 2000000000 + i))
+    done = monitor("--replay", w.node.dir, "--once", "-j", "--baseline", many)
+    passed = json.loads(subprocess.run([PEERPATH, "prove", "--no-bundle", "-j", "--replay", w.node.dir], capture_output=True, text=True,
+                                       timeout=120).stdout)["verdict"] == "pass"
+    need((done.returncode in (0, 1) and "good.tar.zst" in done.stderr) if passed else
+         (done.returncode == 65 and "of another node" not in done.stderr and "verdict is degraded" in done.stderr), f"many nodes: {done}")
+    # Without a part on either side nothing tells whose it is.
+    bare = with_guids("bare", "0000:0000:0000:0000", "0000:0000:0000:0000")
+    taken("no part", theirs, says="whose it is no part tells", on=bare)
+
+
+def newer_documents(top, bundle, good, refused_as):
+    for name, file, old, new, why in (
+            ("newer result", "result.json", "peerpath.prove/1", "peerpath.prove/2", "its result is peerpath.prove/2, newer than this peerpath reads"),
+            ("another document", "result.json", "peerpath.prove/1", "peerpath.topo/1", "its result.json is none of prove"),
+            ("nonsense", "result.json", "peerpath.prove/1", "peerpath.prove/1x", "its result.json is none of prove"),
+            ("newer manifest", "manifest.json", "peerpath.manifest/1", "peerpath.manifest/2", "newer")):
+        opened = bundle.unpack(good, top / name.replace(" ", "-"))
+        text = (opened / file).read_text()
+        need(old in text, f"{name}: no {old}")
+        (opened / file).write_text(text.replace(old, new, 1))
+        bundle.sign(opened)
+        refused_as(name, opened, why)
+
+
+def simulated(top, prove, refused_as, taken):
+    """A chain exercised on the software device, as it is run; and how long that took."""
+    path = prove("sim", "--simulate", "-s", "64K", "--repeats", "2", "-D", "20ms", "--through", "2", node=None)
+    refused_as("simulated", path, "it is of a simulation; --simulate takes it")
+    refused_as("simulated", path, "it is of a simulation; --simulate takes it", "--any-node")
+    checks = {c["name"]: c for c in taken("simulated, asked for", path, "--simulate", says="in simulation")["checks"]}
+    took = json.loads(subprocess.run(["tar", "--zstd", "-xOf", path, "result.json"], capture_output=True, text=True, check=True).stdout)["took_s"]
+    need(took.keys() == {"identity", "prerequisites", "memory"} and all(0 < s < 200 for s in took.values()), f"took_s: {took}")
+    need(all(c["simulated"] and abs(c["took_s"] - took[name]) < 1e-6 for name, c in checks.items()) and checks.keys() == took.keys(), f"{checks} {took}")
+    monitor("--replay", top / "node", "--once", "--baseline", path, "--simulate", "--textfile", top / "m.prom")
+    metrics = dict(re.findall(r'^peerpath_check_duration_seconds\{check="(\w+)"\} (\S+)$', (top / "m.prom").read_text(), re.M))
+    need({name: round(float(s), 3) for name, s in metrics.items()} == {name: round(s, 3) for name, s in took.items()}, f"{metrics} {took}")
+
+
 def main():
-    {"walk": walk, "kill": kill, "keep": keep, "rotate": rotate, "service": service, "earlier": earlier, "quick": quick, "baseline": baseline}[PART]()
+    {"walk": walk, "kill": kill, "keep": keep, "rotate": rotate, "service": service, "earlier": earlier, "quick": quick, "baseline": baseline,
+     "refused": no_baselines}[PART]()
     sys.exit(1 if FAULTS else 0)
 
 

@@ -25,6 +25,7 @@ static const struct {
 	{"INSERT OR REPLACE INTO monitor_event VALUES (?, ?, ?, ?, ?)", 5},
 	{"INSERT OR REPLACE INTO monitor_mark VALUES (?, ?, ?)", 3},
 	{"INSERT OR REPLACE INTO monitor_check VALUES (?, ?, ?, ?, ?)", 5},
+	{"INSERT OR REPLACE INTO monitor_earlier VALUES (?, ?, ?, ?, ?, ?, ?)", 7},
 };
 
 /*

@@ -41,7 +41,6 @@ static void write_page(const char *text)
 	};
 	const struct pp_state_check check = {text, PP_FAIL, false, 1, 1};
 	const struct pp_state s = {.node = text,
-				   .node_id = text,
 				   .version = text,
 				   .baseline = text,
 				   .checks = &check,
