@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "judge/pattern.h"
 #include "base/banned.h"
 
 enum { NUMBER = 32, PATTERN = 512 };
@@ -143,22 +144,15 @@ static int take_source(struct pp_canary_reading *r, enum pp_metric_source source
 	return 0;
 }
 
-/*
- * @groups: that the pattern must have. Counted repeats inside each other multiply what libc makes
- * of it: more than two are refused.
- */
+/* @groups: that the pattern must have. */
 static int check_pattern(const char *value, size_t groups)
 {
 	regex_t re;
-	size_t repeats = 0;
 	int e;
 
-	for (const char *at = value; *at; at++)
-		repeats += *at == '{';
-	if (repeats > 2 || strlen(value) > PATTERN)
+	if (strlen(value) > PATTERN || pp_pattern_atoms(value) > PP_PATTERN_ATOMS)
 		return -EINVAL;
 	e = regcomp(&re, value, REG_EXTENDED | REG_NEWLINE);
-
 	if (e)
 		return -EINVAL;
 	e = re.re_nsub < groups ? -EINVAL : 0;

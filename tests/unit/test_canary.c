@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "judge/metric.h"
+#include "judge/pattern.h"
 
 static const char good[] = "# a comment\n"
 			   "[workload]\n"
@@ -82,6 +83,46 @@ static void test_file(void **state)
 	pp_canary_done(&c);
 }
 
+/* Counted by hand: what each repeat leaves of one, so as POSIX defines it. */
+static void test_pattern_atoms(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t atoms;
+	} row[] = {
+		{"", 0},
+		{"abc", 3},
+		{"a+", 2},
+		{"a++", 4},
+		{"a*b?", 2},
+		{"(ab)+", 6},
+		{"((a+)+)+", 14},
+		{"[0-9]{4}-[0-9]{2}-[0-9]{2}", 10},
+		{"a{2,7}", 7},
+		{"a{,7}", 7},
+		{"a{3,}", 4},
+		{"a{x", 3},
+		{"[]+]+", 2},
+		{"[^]a]", 1},
+		{"[[:digit:]+]+", 2},
+		{"\\(\\++", 3},
+		{"a|b+", 4},
+		{"a)b", 3},
+		{"([0-9]{255}){255}", PP_PATTERN_ATOMS + 1},
+		{"a++++++++++++++++++++++++++++++++++++++++++++++++++", PP_PATTERN_ATOMS + 1},
+		{"()++++++++++++++++++++++++++++++++++++++++++++++++++", PP_PATTERN_ATOMS + 1},
+	};
+	char deep[1000];
+
+	(void)state;
+	for (size_t i = 0; i < PP_ARRAY_LEN(row); i++)
+		if (pp_pattern_atoms(row[i].text) != row[i].atoms)
+			fail_msg("'%s': %zu", row[i].text, pp_pattern_atoms(row[i].text));
+	memset(deep, '(', sizeof(deep) - 1);
+	deep[sizeof(deep) - 1] = '\0';
+	assert_int_equal(pp_pattern_atoms(deep), PP_PATTERN_ATOMS + 1);
+}
+
 /* Each replaces one line of the good file; the message must name the place and the cure. */
 static void test_what_is_refused(void **state)
 {
@@ -99,6 +140,9 @@ static void test_what_is_refused(void **state)
 		{"pattern = tokens/s: ([0-9.]+)\n", "", "'throughput' (line 11) has no source"},
 		{"pattern = tokens/s: ([0-9.]+)\n", "pattern = tokens\n", "with a group"},
 		{"pattern = tokens/s: ([0-9.]+)\n", "pattern = tokens([0-9\n",
+		 "regular expression"},
+		/* libc would copy it 2^24 times. */
+		{"pattern = tokens/s: ([0-9.]+)\n", "pattern = (a)++++++++++++++++++++++++\n",
 		 "regular expression"},
 		{"skip = 2\n", "json = x\n", "one source"},
 		{"skip = 2\n", "skip = -1\n", "how many first values"},
@@ -238,7 +282,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file),	 cmocka_unit_test(test_what_is_refused),
 		cmocka_unit_test(test_figures),	 cmocka_unit_test(test_no_figures),
-		cmocka_unit_test(test_odd_text),
+		cmocka_unit_test(test_odd_text), cmocka_unit_test(test_pattern_atoms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
