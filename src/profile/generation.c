@@ -143,7 +143,8 @@ struct reader {
 	unsigned int head, file; /* bits of the keys seen */
 };
 
-enum { HEAD_KEYS = 7, FILE_KEYS = 4 };
+/* A value no longer than fits with its key on a line that can be read again. */
+enum { HEAD_KEYS = 7, FILE_KEYS = 4, GENERATION_VALUE = 4000 };
 
 static int seen(unsigned int *set, size_t bit, const char *key, struct pp_error *err)
 {
@@ -201,7 +202,8 @@ static int on_head(struct reader *t, const char *key, const char *value, struct 
 		*(i ? &g->previous : &g->number) = (unsigned int)number;
 	if (i == 2 && pp_registration_parse(value, &g->registration))
 		return wrong(key, value, err);
-	if ((i == 3 && !pp_profile_is_name(value)) || (i == 5 && !is_digest(value)))
+	if ((i == 3 && !pp_profile_is_name(value)) || (i == 5 && !is_digest(value)) ||
+	    strlen(value) > GENERATION_VALUE)
 		return wrong(key, value, err);
 	if (i >= 3)
 		*texts[i - 3] = pp_arena_str(&g->arena, value);

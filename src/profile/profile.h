@@ -52,6 +52,7 @@ enum {
 	PP_PROFILE_FILES = 32,
 	PP_PROFILE_NEEDS = 64,
 	PP_PROFILE_VALUES = 32,
+	PP_PROFILE_HEAD = 2000, /* bytes of a value of [profile] */
 	PP_PROFILE_BYTES = 256 << 10
 };
 

@@ -53,9 +53,15 @@ static int on_head(struct draft *d, const char *key, const char *value, struct p
 	static const char *const keys[] = {"name", "title", "source", "reviewed", "registration"};
 	const char **slots[] = {&d->p->name, &d->p->title, &d->p->source, &d->p->reviewed};
 
-	for (size_t i = 0; i < PP_ARRAY_LEN(slots); i++)
-		if (!strcmp(keys[i], key))
-			return once(slots[i], d->p, key, value, err);
+	for (size_t i = 0; i < PP_ARRAY_LEN(slots); i++) {
+		if (strcmp(keys[i], key) != 0)
+			continue;
+		/* The title stands on one line of what is rolled back by. */
+		if (strlen(value) > PP_PROFILE_HEAD)
+			return pp_error_set(err, -EFBIG, "'%s' is longer than %d bytes", key,
+					    PP_PROFILE_HEAD);
+		return once(slots[i], d->p, key, value, err);
+	}
 	if (strcmp(key, "registration") != 0)
 		return unknown("key", key, keys, PP_ARRAY_LEN(keys), err);
 	if (d->registration)

@@ -84,6 +84,22 @@ static void test_hostile(void **state)
 	refused(HEAD "[write /etc/nccl.conf]\nline = a\001b\n", "not text");
 }
 
+/* A title on folded lines is one line of what a rollback reads, and a line ends at 4095 bytes. */
+static void test_long_title(void **state)
+{
+	struct pp_buf PP_AUTO_BUF text = PP_BUF(1 << 20);
+	struct pp_profile *p = NULL;
+	struct pp_error err = {0};
+
+	(void)state;
+	pp_buf_str(&text, "[profile]\nname = x\nregistration = dmabuf\ntitle = X\n");
+	for (int i = 0; i < 100; i++)
+		pp_buf_str(&text, "  0123456789 0123456789 0123456789 0123456789\n");
+	pp_buf_str(&text, "[write /etc/nccl.conf]\nline = x\n");
+	assert_int_equal(pp_profile_parse("p", text.data, text.len, &p, &err), -EFBIG);
+	assert_non_null(strstr(err.text, "'title' is longer than 2000 bytes"));
+}
+
 static void test_huge(void **state)
 {
 	struct pp_buf text = PP_BUF(1 << 20);
@@ -484,12 +500,19 @@ static void test_verified(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hostile),	      cmocka_unit_test(test_huge),
-		cmocka_unit_test(test_given_fixes),   cmocka_unit_test(test_path_flips_alone),
-		cmocka_unit_test(test_peermem_stays), cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_policy_met),    cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_escape),	      cmocka_unit_test(test_escape_by_hand),
-		cmocka_unit_test(test_refused_files), cmocka_unit_test(test_difference),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_long_title),
+		cmocka_unit_test(test_huge),
+		cmocka_unit_test(test_given_fixes),
+		cmocka_unit_test(test_path_flips_alone),
+		cmocka_unit_test(test_peermem_stays),
+		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_policy_met),
+		cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_escape_by_hand),
+		cmocka_unit_test(test_refused_files),
+		cmocka_unit_test(test_difference),
 		cmocka_unit_test(test_verified),
 	};
 
