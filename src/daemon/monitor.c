@@ -273,7 +273,7 @@ static void write_events(struct pp_monitor *m, int64_t now_ns)
 {
 	const struct pp_telling *t;
 	struct pp_error err = {0};
-	char line[600];
+	char line[512];
 	int r = 0;
 
 	if (*m->tell_error && now_ns - m->told_tried_ns < AGAIN_NS)
