@@ -6,7 +6,8 @@ usage: monitor.py PEERPATH [SECONDS [MACHINE]]
 
 SECONDS is 900 unless given, MACHINE a recording for --replay (tests/fixtures/machines has one).
 Time is of the CPU, of the monitor and of every helper that it started; memory is resident, sampled
-each second. At rest nothing may be written: so it is asked of the kernel. Exit 1 above 0.1 % of one
+each second, with what the processes that stay beside it (logs of jobs, an application's file) have
+of their own. At rest nothing may be written: so it is asked of the kernel. Exit 1 above 0.1 % of one
 processor, above 20 MiB, or when something was written after the first minute without a signal.
 """
 import json
@@ -36,6 +37,18 @@ def written(pid):
     return int(dict(line.split(": ") for line in text.splitlines())["write_bytes"])
 
 
+def beside(pid):
+    """KiB that the monitor's children share with nobody."""
+    own = 0
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        try:
+            text = pathlib.Path(f"/proc/{child}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        own += sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_"))
+    return own
+
+
 class Run:
     def __init__(self, peerpath, name, seconds, extra, where):
         self.name, self.begin = name, time.monotonic()
@@ -52,6 +65,8 @@ class Run:
         pid = self.process.pid
         try:
             rss = status(pid, "VmRSS")
+            if rss:
+                rss += beside(pid)
             self.last = written(pid)
         except OSError:
             rss = 0
@@ -86,7 +101,10 @@ def main():
     seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 900
     machine = sys.argv[3] if len(sys.argv) > 3 else str(HERE.parent / "tests/fixtures/machines/h200-2gpu.tar.zst")
     with tempfile.TemporaryDirectory() as where:
-        runs = [Run(peerpath, "live", seconds, [], where),
+        log, figures = pathlib.Path(where) / "job.log", pathlib.Path(where) / "slo.prom"
+        log.write_text("node7:811:902 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n" * 10000)
+        figures.write_text("tokens_per_second 1000\n")
+        runs = [Run(peerpath, "live", seconds, ["--log", f"{where}/job*.log", "--slo", str(figures)], where),
                 Run(peerpath, "replayed", seconds, ["--replay", machine], where)]
         while not all(run.usage for run in runs):
             time.sleep(1)
