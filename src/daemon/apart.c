@@ -347,17 +347,19 @@ int pp_apart_look(struct pp_apart **a, const struct pp_watcher *w, const char *n
 		  struct pp_error *err)
 {
 	struct pp_apart *p = *a ? *a : (*a = make(w));
+	size_t before;
 	int r;
 
 	if (!p)
 		return pp_error_set(err, -ENOMEM, "out of memory");
+	before = p->answer.len;
 	r = p->waiting ? collect(p, 0) : ask(p, at);
 	*ret_looked = true;
 	if (!r)
 		r = tell_answer(p, name, at, into);
 	else if (r == -EPIPE)
 		r = tell_ended(p, name, at, into);
-	else if (pp_clock_monotonic() - p->asked >= LIMIT && !p->answer.len)
+	else if (pp_clock_monotonic() - p->asked >= LIMIT && p->answer.len == before)
 		r = tell_silent(p, name, at, into);
 	else
 		*ret_looked = false;
