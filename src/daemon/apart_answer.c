@@ -31,10 +31,11 @@ static void put_text(struct pp_buf *to, const char *text)
 
 void pp_apart_put_look(struct pp_buf *to, const struct pp_look *look)
 {
-	uint32_t kind = look->kind;
+	uint32_t kind = look->kind, yet = look->yet;
 
 	pp_buf_char(to, LOOK);
 	pp_buf_add(to, &kind, sizeof(kind));
+	pp_buf_add(to, &yet, sizeof(yet));
 	pp_buf_add(to, &look->number, sizeof(look->number));
 	put_text(to, look->object);
 	put_text(to, look->value);
@@ -92,17 +93,19 @@ static const char *take_text(struct cursor *c)
 static int take_look(struct cursor *c, struct pp_looks *into)
 {
 	struct pp_look look = {0};
-	uint32_t kind;
+	uint32_t kind, yet;
 
 	take_bytes(c, &kind, sizeof(kind));
+	take_bytes(c, &yet, sizeof(yet));
 	take_bytes(c, &look.number, sizeof(look.number));
 	look.object = take_text(c);
 	look.value = take_text(c);
 	look.unknown = take_text(c);
 	look.raw = take_text(c);
 	look.named = take_text(c);
-	c->bad = c->bad || kind >= PP_SIGNAL_KINDS || !look.object;
+	c->bad = c->bad || kind >= PP_SIGNAL_KINDS || yet > PP_LOOK_THERE || !look.object;
 	look.kind = (enum pp_signal_kind)kind;
+	look.yet = (enum pp_look_yet)yet;
 	return c->bad || !into ? 0 : pp_looks_add(into, &look);
 }
 

@@ -15,9 +15,10 @@ enum { PP_WATCH_QUESTIONS = 24 };
 
 /* Questions to drivers at the last collection, and which of them did not return. */
 struct pp_watch_hung {
-	struct {
+	struct pp_watch_question {
 		char name[48];
-		char detail[256]; /* "nvmlInit_v2 did not return in 5000 ms"; "" it did */
+		bool answered, hung; /* neither: nothing is known of its calls */
+		char detail[256];    /* "nvmlInit_v2 did not return in 5000 ms" */
 	} question[PP_WATCH_QUESTIONS];
 	size_t n_questions;
 	size_t n; /* that did not return */

@@ -21,18 +21,17 @@ static void read_one(const struct pp_record *record, const char *name, struct pp
 	const char *outcome = pp_answer_str(doc, "outcome"), *detail = pp_answer_str(doc, "detail");
 
 	if (outcome && strcmp(outcome, "not-asked") != 0) {
-		char *why = h->question[h->n_questions].detail;
+		struct pp_watch_question *q = &h->question[h->n_questions++];
 
-		(void)snprintf(h->question[h->n_questions].name, sizeof(h->question[0].name), "%s",
-			       name);
-		*why = '\0';
-		if (!strcmp(outcome, "timeout")) {
-			(void)snprintf(why, sizeof(h->question[0].detail), "%s",
-				       detail && *detail ? detail : "did not return");
-			pp_sanitize(why, false);
-			h->n++;
-		}
-		h->n_questions++;
+		(void)snprintf(q->name, sizeof(q->name), "%s", name);
+		q->hung = !strcmp(outcome, "timeout");
+		/* A library that is not there, or a helper that fell: nothing says that a call
+		 * would come back. */
+		q->answered = !strcmp(outcome, "answered");
+		(void)snprintf(q->detail, sizeof(q->detail), "%s",
+			       detail && *detail ? detail : "no reason recorded");
+		pp_sanitize(q->detail, false);
+		h->n += q->hung;
 	}
 	json_decref(doc);
 }
@@ -49,11 +48,14 @@ int pp_watch_hung_add(const struct pp_watch_hung *h, struct pp_looks *into)
 	int r = 0;
 
 	for (size_t i = 0; !r && i < h->n_questions; i++) {
-		const char *detail = h->question[i].detail;
+		const struct pp_watch_question *q = &h->question[i];
 
-		r = pp_look_state(into, PP_SIGNAL_HUNG_CALL, h->question[i].name,
-				  *detail ? detail : NULL, "%s",
-				  *detail ? "did not return" : "returns");
+		if (q->answered || q->hung)
+			r = pp_look_state(into, PP_SIGNAL_HUNG_CALL, q->name,
+					  q->hung ? q->detail : NULL, "%s",
+					  q->hung ? "did not return" : PP_HUNG_CALL_FINE);
+		else
+			r = pp_look_unknown(into, PP_SIGNAL_HUNG_CALL, q->name, "%s", q->detail);
 	}
 	return r;
 }

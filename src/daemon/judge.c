@@ -75,7 +75,7 @@ static int take_base(struct pp_ledger *k, struct pp_subject *e, const struct pp_
 
 	e->has_base = true;
 	e->base_bundled = bundled;
-	e->base_number = pp_signal_shape(e->kind) == PP_SHAPE_STATE ? 0 : look->number;
+	e->base_number = pp_signal_shape(e->kind) == PP_SHAPE_GAUGE ? look->number : 0;
 	pp_subject_changed(k, e, PP_NOW);
 	return pp_text_set(&e->base, constant ? constant : look->value);
 }
@@ -186,12 +186,16 @@ static int judge_look(struct pp_ledger *k, const struct pp_look *look, const cha
 	return judge_readable(k, e, look, round);
 }
 
-/* A watcher that cannot see at all says so of the kind: then nothing is known to be gone. */
+/*
+ * A watcher that cannot see at all says so of the kind: then nothing is known to be gone. That it
+ * sees none is another thing.
+ */
 static bool is_blind(const struct pp_round *round, size_t from, size_t to,
 		     const struct pp_subject *e)
 {
 	for (size_t i = from; i < to; i++)
-		if (round->looks[i].kind == e->kind && round->looks[i].unknown)
+		if (round->looks[i].kind == e->kind && round->looks[i].unknown &&
+		    round->looks[i].yet != PP_LOOK_NONE)
 			return true;
 	return false;
 }
@@ -208,9 +212,10 @@ static int judge_gone(struct pp_ledger *k, struct pp_subject *e, const struct pp
 	if (r)
 		return r;
 	if (e->kind == PP_SIGNAL_LINK_STATE) {
-		if (!e->value || strcmp(e->value, "gone") != 0)
+		if (!e->value || strcmp(e->value, PP_LINK_GONE) != 0)
 			pp_subject_changed(k, e, PP_NOW);
-		r = pp_text_set(&e->value, "gone");
+		e->known = e->known || e->has_base;
+		r = pp_text_set(&e->value, PP_LINK_GONE);
 		return r ? r : pp_judge_state(k, e, round);
 	}
 	e->now_ns = 0; /* what counts began anew when it is back */
@@ -277,11 +282,10 @@ int pp_baseline_take(struct pp_ledger *k, const struct pp_round *round)
 
 		while (part + 1 < round->n_parts && round->parts[part + 1].from <= i)
 			part++;
-		if (!is_whole(look) || look->unknown)
-			continue;
-		/* The sums of another time are no baseline of a counter. */
-		shape = pp_signal_shape(look->kind);
-		if (shape == PP_SHAPE_EVENT || shape == PP_SHAPE_COUNTER)
+		shape = look->kind < PP_SIGNAL_KINDS ? pp_signal_shape(look->kind) : PP_SHAPE_EVENT;
+		/* Of a counter only that it could be read: sums of another time are no baseline. */
+		if (!is_whole(look) || shape == PP_SHAPE_EVENT ||
+		    (look->unknown && !(shape == PP_SHAPE_COUNTER && look->yet == PP_LOOK_THERE)))
 			continue;
 		r = pp_subject_get(k, look->kind, pp_object_text(look->object, object), &e);
 		if (r == -E2BIG) {

@@ -30,6 +30,15 @@ enum pp_signal_kind {
 #define PP_HUNG_CALL_FINE "returns"
 /* That of what the monitor knows (kind KEPT). */
 #define PP_KEPT_FINE "kept"
+/* The value of a port that was there and is there no more. */
+#define PP_LINK_GONE "gone"
+
+/* What is known of something whose value is not. */
+enum pp_look_yet {
+	PP_LOOK_NOTHING,
+	PP_LOOK_NONE,  /* there is none of the kind: those that were there are gone */
+	PP_LOOK_THERE, /* it is there: a recording has its name, not its number */
+};
 
 struct pp_look {
 	enum pp_signal_kind kind;
@@ -43,6 +52,7 @@ struct pp_look {
 	const char *raw;   /* the text that it was read from, one line; NULL when there is none */
 	const char *named; /* event: what names it once and for all (boot id and sequence number of
 			    * a kernel record, a log's file, inode and offset); NULL otherwise */
+	enum pp_look_yet yet; /* with unknown */
 };
 
 /* Grows by one look at a time, up to PP_LOOKS_MOST; strings are copied into the arena. */
@@ -86,9 +96,9 @@ struct pp_watcher {
 		    struct pp_error *err);
 	void (*end)(void *state); /* NULL when it keeps nothing */
 	/*
-	 * Of one whose files may lie on a server that is gone: what they are called ("job logs"), for
-	 * then it looks in a process of its own (daemon/apart.h); NULL from it: nothing of @at can
-	 * hang. NULL: it looks where the monitor is.
+	 * Of one whose files may lie on a server that is gone: what they are called ("job logs"),
+	 * for then it looks in a process of its own (daemon/apart.h); NULL from it: nothing of @at
+	 * can hang. NULL: it looks where the monitor is.
 	 */
 	const char *(*apart)(const struct pp_watch_context *at);
 	/* With it: what cannot be known while there is no answer. */

@@ -10,7 +10,7 @@
 #include "base/parse.h"
 #include "base/banned.h"
 
-static const char CLASS[] = "/sys/class/infiniband";
+static const char CLASS[] = "/sys/class/infiniband", CLASSES[] = "/sys/class";
 enum { MAX_PORT = 255 };
 
 static bool same(const struct pp_names *a, const struct pp_names *b)
@@ -115,20 +115,38 @@ static int add_device(struct pp_source *s, struct pp_watch_ports *all, const cha
 	return r;
 }
 
+/*
+ * A class without a device has no directory until its module is loaded: then what the directory
+ * above it lists without it is evidence. What cannot be listed is none.
+ */
+static int list_devices(struct pp_source *s, struct pp_names *ret)
+{
+	struct pp_names classes = {0};
+	int above, r = pp_source_list(s, CLASS, ret);
+
+	if (r != -ENOENT)
+		return r;
+	above = pp_source_list(s, CLASSES, &classes);
+	pp_names_done(&classes);
+	*ret = (struct pp_names){0};
+	return above;
+}
+
 int pp_watch_ports_read(struct pp_source *s, struct pp_watch_ports *p)
 {
 	struct pp_names now = {0};
-	int r = pp_source_list(s, CLASS, &now);
+	int r = list_devices(s, &now);
 
 	p->why[0] = '\0';
 	if (r == -ENOMEM)
 		return r;
+	p->none = !r && !now.n;
 	if (r)
 		(void)snprintf(p->why, sizeof(p->why), "%s: %s", CLASS, pp_source_why(r));
-	else if (!now.n)
+	else if (p->none)
 		(void)snprintf(p->why, sizeof(p->why), "%s: there is no RDMA device", CLASS);
 	/* What cannot be listed is not known to be gone; only what is listed without it is. */
-	if ((r && r != -ENOENT) || (p->listed && same(&now, &p->devices))) {
+	if (r || (p->listed && same(&now, &p->devices))) {
 		pp_names_done(&now);
 		return 0;
 	}

@@ -29,7 +29,8 @@ struct pp_watch_ports {
 	struct pp_names devices; /* names of hcas at the last reading */
 	bool listed;
 	unsigned int generation; /* another one when the list is another */
-	char why[256];		 /* why there is no list, or none of it can be told; "" */
+	bool none;		 /* it is known that there is no device */
+	char why[256];		 /* why there is no list, or nothing in it; "" */
 };
 
 /* -ENOMEM only. */

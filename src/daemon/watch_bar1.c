@@ -100,8 +100,11 @@ static int ask(struct pp_watch_context *at, struct bar1 *b, const struct gpus *g
 	if (r)
 		return r;
 	b->hung = a.outcome == PP_TIMEOUT;
-	r = pp_look_state(into, PP_SIGNAL_HUNG_CALL, QUESTION, b->hung ? a.detail : NULL, "%s",
-			  b->hung ? "did not return" : "returns");
+	if (a.answered || b->hung)
+		r = pp_look_state(into, PP_SIGNAL_HUNG_CALL, QUESTION, b->hung ? a.detail : NULL,
+				  "%s", b->hung ? "did not return" : PP_HUNG_CALL_FINE);
+	else
+		r = pp_look_unknown(into, PP_SIGNAL_HUNG_CALL, QUESTION, "%s", a.detail);
 	for (size_t i = 0; !r && i < g->n; i++)
 		r = tell(&a, &g->bdf[i], into);
 	pp_answer_done(&a);

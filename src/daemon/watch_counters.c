@@ -83,6 +83,7 @@ struct counters {
 struct sum {
 	double total;
 	unsigned int n;
+	bool named;    /* a recording has the name of one, and no number */
 	char raw[RAW]; /* the counters that are not 0 */
 	char why[PP_LOOK_TEXT];
 };
@@ -156,6 +157,8 @@ static void add_file(struct pp_source *s, const struct pp_watch_port *p, const c
 	else
 		(void)snprintf(sum->why, sizeof(sum->why), "%.400s: %s", path,
 			       r == -EINVAL ? "not a number" : pp_source_why(r));
+	/* What was listed and not read stands in a recording as what need not be a file. */
+	sum->named |= pp_source_mode(s) == PP_SOURCE_REPLAY && (r == -EISDIR || r == -ENODATA);
 }
 
 /* How often the interface lost its carrier; *ret_known false where this kernel does not count. */
@@ -211,8 +214,29 @@ static int look_at(struct pp_watch_context *at, const struct pp_watch_port *p,
 	/* A sum without one of its parts would seem to have grown when that comes back. */
 	if (sum.n && !*sum.why)
 		return pp_look_number(into, kind, p->object, sum.raw, sum.total);
-	return pp_look_unknown(into, kind, p->object, "%s",
-			       *sum.why ? sum.why : "its driver has no counter of this kind");
+	return pp_looks_add(
+		into,
+		&(struct pp_look){
+			.kind = kind,
+			.object = p->object,
+			.unknown = *sum.why ? sum.why : "its driver has no counter of this kind",
+			.yet = sum.named ? PP_LOOK_THERE : PP_LOOK_NOTHING,
+		});
+}
+
+static const enum pp_signal_kind kinds[] = {
+	PP_SIGNAL_LINK_FLAPS,	   PP_SIGNAL_PORT_ERRORS, PP_SIGNAL_RETRANSMITS,
+	PP_SIGNAL_OUT_OF_SEQUENCE, PP_SIGNAL_DISCARDS,	  PP_SIGNAL_CNPS,
+};
+
+/* Which ports there are is not known: nor then whether their counters grow. */
+static int look_at_none(const char *why, struct pp_looks *into)
+{
+	int r = pp_look_unknown(into, PP_SIGNAL_PAUSES, "node", "%s", why);
+
+	for (size_t k = 0; !r && k < PP_ARRAY_LEN(kinds); k++)
+		r = pp_look_unknown(into, kinds[k], "node", "%s", why);
+	return r;
 }
 
 /* Of one port: InfiniBand has neither PFC nor CNPs. */
@@ -220,10 +244,6 @@ static int look_at_port(struct pp_watch_context *at, const struct pp_watch_port 
 			const struct place *place, const struct pp_answer *ethtool,
 			struct pp_looks *into)
 {
-	static const enum pp_signal_kind kinds[] = {
-		PP_SIGNAL_LINK_FLAPS,	   PP_SIGNAL_PORT_ERRORS, PP_SIGNAL_RETRANSMITS,
-		PP_SIGNAL_OUT_OF_SEQUENCE, PP_SIGNAL_DISCARDS,	  PP_SIGNAL_CNPS,
-	};
 	int r = 0;
 
 	for (size_t k = 0; !r && k < PP_ARRAY_LEN(kinds); k++)
@@ -256,6 +276,8 @@ static int look(struct pp_watch_context *at, void **state, struct pp_looks *into
 	struct pp_answer ethtool = {0};
 	int r = c ? read_ports(at->source, c) : -ENOMEM;
 
+	if (!r && !c->ports.listed)
+		r = look_at_none(c->ports.why, into);
 	if (!r)
 		r = ask(at, c, &ethtool);
 	for (size_t i = 0; !r && i < c->ports.n; i++)

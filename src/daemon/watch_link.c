@@ -118,7 +118,8 @@ static int look(struct pp_watch_context *at, void **state, struct pp_looks *into
 		const struct pp_watch_port *p = &l->ports.port[i];
 
 		if (p->gone) {
-			r = pp_look_state(into, PP_SIGNAL_LINK_STATE, p->object, NULL, "absent");
+			r = pp_look_state(into, PP_SIGNAL_LINK_STATE, p->object, NULL,
+					  PP_LINK_GONE);
 			continue;
 		}
 		r = state_of(at, p, into);
@@ -128,7 +129,13 @@ static int look(struct pp_watch_context *at, void **state, struct pp_looks *into
 			r = pcie_of(at, p, into);
 	}
 	if (!r && l->ports.why[0])
-		r = pp_look_unknown(into, PP_SIGNAL_LINK_STATE, "node", "%s", l->ports.why);
+		r = pp_looks_add(into,
+				 &(struct pp_look){
+					 .kind = PP_SIGNAL_LINK_STATE,
+					 .object = "node",
+					 .unknown = l->ports.why,
+					 .yet = l->ports.none ? PP_LOOK_NONE : PP_LOOK_NOTHING,
+				 });
 	return r ? pp_error_set(err, r, "watching links: %s", pp_source_why(r)) : 0;
 }
 

@@ -245,8 +245,32 @@ def device_gone(looks, top):
     link = next(p for p in (m.raw / "sys/class/infiniband").iterdir() if NIC in os.readlink(p))
     link.unlink()
     after, _ = watch.look("link")
-    need(after.get(("link-state", f"{NIC} port 1")) == ("value", "absent"), f"device gone: {after}")
+    need(after.get(("link-state", f"{NIC} port 1")) == ("value", "gone"), f"device gone: {after}")
     need(after.get(("link-state", "0000:2b:00.0 port 1")) == ("value", "ACTIVE, LinkUp"), f"device gone: {after}")
+    watch.end()
+
+
+def devices_gone(looks, top):
+    """From the start on: that the directory is empty, or not there, is seen; that it cannot be read is no such thing."""
+    m = Machine(top)
+    folder = m.raw / "sys/class/infiniband"
+    for link in folder.iterdir():
+        link.unlink()
+    for way in ("empty", "absent"):
+        watch = Watch(looks, top)
+        seen, _ = watch.look("link")
+        need(seen == {("link-state", "node"): ("unknown", "/sys/class/infiniband: there is no RDMA device")}, f"{way}: {seen}")
+        seen, _ = watch.look("counters")
+        need(seen == {}, f"{way}, counters: {seen}")
+        watch.end()
+        if way == "empty":
+            folder.rmdir()
+    (m.raw / "sys/class").rename(m.raw / "sys/away")
+    watch = Watch(looks, top)
+    seen, _ = watch.look("link")
+    need(seen == {("link-state", "node"): ("unknown", "/sys/class/infiniband: absent")}, f"no sysfs: {seen}")
+    seen, _ = watch.look("counters")
+    need(seen.get(("retransmits", "node")) == ("unknown", "/sys/class/infiniband: absent"), f"no sysfs, counters: {seen}")
     watch.end()
 
 
@@ -458,7 +482,7 @@ def wiring(looks, top):
     w.end()
 
 
-TESTS = (drivers, wiring, one_by_one, peermem_gone, device_gone, kernel_log, nccl_logs, host, slo, registrations)
+TESTS = (drivers, wiring, one_by_one, peermem_gone, device_gone, devices_gone, kernel_log, nccl_logs, host, slo, registrations)
 
 
 def main():

@@ -70,7 +70,10 @@ static void test_hung(void **state)
 	static const char stuck[] = "{\"schema\": \"peerpath.answer/1\", \"name\": \"nvml\", "
 				    "\"outcome\": \"timeout\", \"detail\": \"nvmlInit_v2 did not "
 				    "return in 5000 ms\", \"data\": null}";
-	static const char fine[] = "{\"name\": \"cuda\", \"outcome\": \"failed\", \"data\": null}";
+	static const char missing[] = "{\"name\": \"cuda\", \"outcome\": \"failed\", \"detail\": "
+				      "\"libcuda.so.1 not found\", \"data\": null}";
+	static const char fine[] =
+		"{\"name\": \"ethtool\", \"outcome\": \"answered\", \"data\": {}}";
 	static const char asked[] = "{\"name\": \"verbs\", \"outcome\": \"not-asked\"}";
 	struct pp_arena arena = PP_ARENA(LIMIT);
 	struct pp_looks looks = {.arena = &arena};
@@ -81,20 +84,25 @@ static void test_hung(void **state)
 	assert_int_equal(pp_record_new(1 << 20, &record), 0);
 	assert_int_equal(
 		pp_record_put(record, PP_ENTRY_ANSWER, "nvml", stuck, sizeof(stuck) - 1, 0), 0);
-	assert_int_equal(pp_record_put(record, PP_ENTRY_ANSWER, "cuda", fine, sizeof(fine) - 1, 0),
-			 0);
+	assert_int_equal(
+		pp_record_put(record, PP_ENTRY_ANSWER, "cuda", missing, sizeof(missing) - 1, 0), 0);
 	assert_int_equal(
 		pp_record_put(record, PP_ENTRY_ANSWER, "verbs", asked, sizeof(asked) - 1, 0), 0);
+	assert_int_equal(
+		pp_record_put(record, PP_ENTRY_ANSWER, "ethtool", fine, sizeof(fine) - 1, 0), 0);
 	assert_int_equal(pp_record_put(record, PP_ENTRY_ANSWER, "dcb", "{", 1, 0), 0);
 	pp_watch_hung_read(record, &hung);
 	assert_int_equal(hung.n, 1);
 	assert_int_equal(pp_watch_hung_add(&hung, &looks), 0);
-	assert_int_equal(looks.n, 2);
+	assert_int_equal(looks.n, 3);
 	assert_string_equal(looks.looks[0].object, "nvml");
 	assert_string_equal(looks.looks[0].value, "did not return");
 	assert_string_equal(looks.looks[0].raw, "nvmlInit_v2 did not return in 5000 ms");
 	assert_string_equal(looks.looks[1].object, "cuda");
-	assert_string_equal(looks.looks[1].value, "returns"); /* an error is an answer */
+	assert_null(looks.looks[1].value); /* nothing was called */
+	assert_string_equal(looks.looks[1].unknown, "libcuda.so.1 not found");
+	assert_string_equal(looks.looks[2].object, "ethtool");
+	assert_string_equal(looks.looks[2].value, "returns");
 	pp_record_free(record);
 	pp_arena_done(&arena);
 }

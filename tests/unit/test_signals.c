@@ -399,6 +399,52 @@ static void test_normal(void **unused)
 	end(&w);
 }
 
+/* Counters that the baseline could read and nobody can now; others that it could not read either.
+ */
+static void test_counters_lost(void **unused)
+{
+	const struct pp_round_part part = {.watcher = "w"};
+	const struct pp_look had[] = {
+		{.kind = PP_SIGNAL_RETRANSMITS, .object = "a port 1", .number = 7},
+		{.kind = PP_SIGNAL_PORT_ERRORS,
+		 .object = "a port 1",
+		 .unknown = "Is a directory",
+		 .yet = PP_LOOK_THERE},
+		{.kind = PP_SIGNAL_CNPS, .object = "a port 1", .unknown = "no such counter"},
+	};
+	struct pp_look now[] = {had[0], had[1], had[2]};
+	struct pp_round round = {.looks = had,
+				 .n = 3,
+				 .parts = &part,
+				 .n_parts = 1,
+				 .now_ns = 1,
+				 .wall_ns = 1700000000 * SECOND};
+	struct world w;
+
+	(void)unused;
+	begin(&w, "");
+	round.thresholds = w.t;
+	assert_int_equal(pp_baseline_take(w.k, &round), 0);
+	for (size_t i = 0; i < PP_ARRAY_LEN(now); i++) {
+		now[i].unknown = "absent";
+		now[i].yet = PP_LOOK_NOTHING;
+	}
+	look(&w, 5, now, 3);
+	told(&w, "begins info watcher");
+	told(&w, "begins info watcher");
+	told(&w, "");
+	assert_string_equal(w.k->cases[0]->object, "port-errors");
+	assert_string_equal(w.k->cases[1]->object, "retransmits");
+	/* Back, with a sum of another time: no growth. */
+	now[0].unknown = now[1].unknown = NULL;
+	now[0].number = 5000;
+	look(&w, 5, now, 3);
+	told(&w, "ends info watcher");
+	told(&w, "ends info watcher");
+	told(&w, "");
+	end(&w);
+}
+
 static void test_events(void **unused)
 {
 	struct world w;
@@ -452,6 +498,10 @@ static void test_gone(void **unused)
 {
 	const struct pp_look blind = {
 		.kind = PP_SIGNAL_LINK_STATE, .object = "node", .unknown = "permission denied"};
+	const struct pp_look none = {.kind = PP_SIGNAL_LINK_STATE,
+				     .object = "node",
+				     .unknown = "there is no RDMA device",
+				     .yet = PP_LOOK_NONE};
 	struct world w;
 
 	(void)unused;
@@ -462,6 +512,12 @@ static void test_gone(void **unused)
 	look(&w, 5, NULL, 0);
 	told(&w, "begins early link-state");
 	assert_string_equal(w.k->cases[0]->after, "gone");
+	state_of(&w, 5, PP_SIGNAL_LINK_STATE, "a", "up");
+	told(&w, "ends early link-state");
+	/* That there is none at all is seen, not blindness. */
+	look(&w, 700, &none, 1);
+	told(&w, "begins early link-state");
+	told(&w, "");
 	state_of(&w, 5, PP_SIGNAL_LINK_STATE, "a", "up");
 	told(&w, "ends early link-state");
 	/* A process that ends is none of these, and is forgotten. */
@@ -646,6 +702,7 @@ int main(void)
 		cmocka_unit_test(test_gone_is_not_shown),
 		cmocka_unit_test(test_gauge),
 		cmocka_unit_test(test_normal),
+		cmocka_unit_test(test_counters_lost),
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_gone),

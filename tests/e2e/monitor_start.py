@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What was wrong before the monitor looked for the first time: it says so all the same.
+
+usage: monitor_start.py PEERPATH PROJECT-ROOT
+
+gone      all RDMA devices, after a reboot: with a baseline, in a service, and by the database alone
+counters  those of a port, which the baseline had
+calls     a library that is not there calls nothing
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PEERPATH, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+FAULTS = []
+PORTS = {"0000:19:00.0 port 1", "0000:2b:00.0 port 1"}
+
+
+def need(good, what):
+    if not good:
+        FAULTS.append(what)
+        print("FAULT:", what, flush=True)
+
+
+def monitor(*words, **more):
+    return subprocess.run([PEERPATH, "monitor", *map(str, words)], capture_output=True, text=True, timeout=120, **more)
+
+
+class World:
+    def __init__(self, top):
+        self.top = pathlib.Path(top)
+        self.clean, self.base = self.top / "clean", self.top / "base.tar.zst"
+        subprocess.run([sys.executable, ROOT / "tests/fixtures/make_machine.py", "good2", "--faults", "roce", self.clean], check=True, capture_output=True)
+        subprocess.run([PEERPATH, "prove", "--replay", self.clean, "-o", self.base], check=True, capture_output=True)
+
+    def node(self, change):
+        node = self.top / "node"
+        shutil.rmtree(node, ignore_errors=True)
+        shutil.copytree(self.clean, node, symlinks=True)
+        change(node)
+        return node
+
+    def once(self, node, *more):
+        done = monitor("--replay", node, "--baseline", self.base, "--once", "--json", *more)
+        need(done.returncode in (0, 1), f"exit {done.returncode}: {done.stderr}")
+        return done.returncode, json.loads(done.stdout)
+
+
+def opened(doc, kind):
+    return {s["object"]: s for s in doc["signals"] if s["kind"] == kind and not s["ended"]}
+
+
+def no_folder(node):
+    shutil.rmtree(node / "raw/sys/class/infiniband")
+
+
+def no_devices(node):
+    for link in (node / "raw/sys/class/infiniband").iterdir():
+        link.unlink()
+
+
+def gone(w):
+    for change in (no_folder, no_devices):
+        code, doc = w.once(w.node(change))
+        found = opened(doc, "link-state")
+        need(code == 1 and set(found) == PORTS, f"{change.__name__}: exit {code}, open {set(found)}")
+        for object, s in found.items():
+            need(s["before"] == "ACTIVE, LinkUp" and s["after"] == "gone", f"{object}: {s}")
+            need({"link-state": "gone"} == {k["kind"]: k["value"] for k in doc["looks"] if k["kind"] == "link-state" and k["object"] == object},
+                 f"{object}: not among the looks")
+    # A database that knew both, at a restart without a baseline.
+    state = w.top / "m.db"
+    need(monitor("--replay", w.clean, "--state", state, "--once").returncode == 0, "the first look")
+    done = monitor("--replay", w.node(no_folder), "--state", state, "--period", "50ms", "--for", "300ms")
+    for port in PORTS:
+        need(done.stdout.count(f"begins: link-state of {port} is gone") == 1, f"after a restart: {done.stdout}")
+    need(done.returncode == 1, f"after a restart: exit {done.returncode}")
+    done = monitor("--replay", w.node(no_folder), "--state", state, "--period", "50ms", "--for", "200ms")
+    need("link-state" not in done.stdout, f"told again: {done.stdout}")
+
+
+def counters(w):
+    def removed(node):
+        for folder in list((node / "raw/sys/devices").rglob("hw_counters")) + list((node / "raw/sys/devices").rglob("ports/1/counters")):
+            shutil.rmtree(folder)
+
+    def garbage(node):
+        for path in (node / "raw/sys/devices").rglob("hw_counters/*"):
+            path.write_text("garbage\n")
+
+    for change, kinds in ((removed, {"retransmits", "out-of-sequence", "port-errors", "discards", "cnps"}), (garbage, {"retransmits", "out-of-sequence", "cnps"})):
+        _, doc = w.once(w.node(change))
+        found = opened(doc, "watcher")
+        need(kinds <= set(found), f"{change.__name__}: {set(found)}")
+        need({s["level"] for s in found.values()} == {"info"}, f"{change.__name__}: {found}")
+    _, doc = w.once(w.clean)
+    need(not opened(doc, "watcher"), f"nothing is lost: {opened(doc, 'watcher')}")
+
+
+def calls(w):
+    def missing(node):
+        for name, library in (("cuda", "libcuda.so.1"), ("nvml", "libnvidia-ml.so.1")):
+            text = {"schema": "peerpath.answer/1", "name": name, "outcome": "failed", "detail": f"{library} not found", "took_ms": 0, "data": None}
+            (node / f"answers/{name}.json").write_text(json.dumps(text))
+
+    _, doc = w.once(w.node(missing))
+    looks = {k["object"]: k for k in doc["looks"] if k["kind"] == "hung-call"}
+    need(looks["cuda"]["unknown"] == "libcuda.so.1 not found" and looks["nvml"]["unknown"] == "libnvidia-ml.so.1 not found", f"nothing was called: {looks}")
+    need(looks["verbs"]["value"] == "returns", f"verbs: {looks}")
+    need(not opened(doc, "hung-call") and "hung-call" in opened(doc, "watcher"), f"no call is told as one that hangs: {doc['signals']}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as top:
+        w = World(top)
+        for part in (gone, counters, calls):
+            part(w)
+    sys.exit(1 if FAULTS else 0)
+
+
+main()
