@@ -195,6 +195,8 @@ int pp_keeper_open(const char *where, const char *node, struct pp_keeper *ret,
 		return r;
 	if (!r)
 		r = open_and_load(&keeper, node, ret_ledger, ret_odd, err);
+	if (r == -EPROTONOSUPPORT && !known)
+		unlock_unused(where);
 	if (r == -EBADMSG && !known) {
 		/* No monitor was here before: it is somebody's file. */
 		unlock_unused(where);

@@ -43,6 +43,7 @@ struct pp_sql_engine {
 	const char *begin_reading; /* one that sees all of it at one time */
 	const char *lock_schema;   /* so that two do not migrate at once; NULL: begin does it */
 	const char *has_schema;	   /* a row when table peerpath_schema is there */
+	const char *is_foreign;	   /* a row when there are tables, and that is not; NULL: may be */
 	bool is_server;
 };
 

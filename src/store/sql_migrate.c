@@ -6,12 +6,13 @@
 #include "store/sql.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "store/sql_engine.h"
 #include "base/banned.h"
 
-enum { SCHEMA_BYTES = 1 << 20 };
+enum { SCHEMA_BYTES = 1 << 20, NAME = 64 };
 
 static int take_number(void *ctx, const struct pp_sql_value *columns, size_t n)
 {
@@ -33,6 +34,45 @@ static int version_of(struct pp_sql *sql, const char *name, int64_t *ret, struct
 		return r;
 	return pp_sql_ask(sql, "SELECT version FROM peerpath_schema WHERE name = ?", args, 1,
 			  take_number, ret, err);
+}
+
+static int take_name(void *ctx, const struct pp_sql_value *columns, size_t n)
+{
+	char *name = ctx;
+
+	if (n && columns[0].type == PP_SQL_TEXT)
+		(void)snprintf(name, NAME, "%.*s", (int)columns[0].len, columns[0].text);
+	return 0;
+}
+
+/* A file with tables of another program, or of another part of this one, is not written to. */
+static int refuse_others(struct pp_sql *sql, const char *name, struct pp_error *err)
+{
+	const struct pp_sql_value args[] = {pp_sql_text(name), pp_sql_text(name)};
+	char other[NAME] = "";
+	int64_t foreign = 0, there = 0;
+	int r = sql->engine->is_foreign ? pp_sql_ask(sql, sql->engine->is_foreign, NULL, 0,
+						     take_number, &foreign, err)
+					: 0;
+
+	if (r || !sql->engine->is_foreign)
+		return r;
+	if (foreign)
+		return pp_error_set(err, -EPROTONOSUPPORT,
+				    "%s: holds tables of another program; it is left as it is",
+				    sql->where);
+	r = pp_sql_ask(sql, sql->engine->has_schema, NULL, 0, take_number, &there, err);
+	if (r || !there)
+		return r;
+	r = pp_sql_ask(sql,
+		       "SELECT name FROM peerpath_schema WHERE name <> ? AND NOT EXISTS "
+		       "(SELECT 1 FROM peerpath_schema WHERE name = ?) ORDER BY name LIMIT 1",
+		       args, 2, take_name, other, err);
+	if (r || !*other)
+		return r;
+	return pp_error_set(err, -EPROTONOSUPPORT,
+			    "%s: is the database of '%s', not of '%s'; it is left as it is",
+			    sql->where, other, name);
 }
 
 static int script(struct pp_sql *sql, const char *text, struct pp_error *err)
@@ -83,6 +123,8 @@ int pp_sql_migrate(struct pp_sql *sql, const char *name, const struct pp_sql_ste
 	while (steps[newest].text)
 		newest++;
 	r = version_of(sql, name, &version, err);
+	if (!r && !version)
+		r = refuse_others(sql, name, err);
 	if (r)
 		return r;
 	if (version < 0 || version > newest)

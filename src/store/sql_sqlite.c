@@ -265,6 +265,12 @@ static void close_file(struct pp_sql *sql)
 	sql->state = NULL;
 }
 
+/* A file is of one program: what has tables of another is left as it is. */
+static const char IS_FOREIGN[] =
+	"SELECT 1 WHERE EXISTS (SELECT 1 FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE "
+	"'!') AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = "
+	"'peerpath_schema')";
+
 static const struct pp_sql_engine engine = {
 	.ask = ask,
 	.send = send_now,
@@ -279,6 +285,7 @@ static const struct pp_sql_engine engine = {
 	.begin_reading = "BEGIN",
 	.has_schema = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = "
 		      "'peerpath_schema'",
+	.is_foreign = IS_FOREIGN,
 };
 
 /* SQLite would make it 0644: results name machines. */
@@ -311,12 +318,21 @@ static int patiently(sqlite3 *db, const char *text)
 	return r;
 }
 
+static int note(void *found, int n, char **columns, char **names)
+{
+	(void)n;
+	(void)columns;
+	(void)names;
+	*(bool *)found = true;
+	return 0;
+}
+
 static int settings(struct pp_sql *sql, struct pp_error *err)
 {
 	static const int off[] = {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
 				  SQLITE_DBCONFIG_TRUSTED_SCHEMA};
 	struct file *f = sql->state;
-	bool reading = (sql->flags & PP_SQL_READ_ONLY) != 0;
+	bool reading = (sql->flags & PP_SQL_READ_ONLY) != 0, foreign = false;
 	int r;
 
 	for (size_t i = 0; i < PP_ARRAY_LEN(off); i++)
@@ -328,6 +344,11 @@ static int settings(struct pp_sql *sql, struct pp_error *err)
 	if (r != SQLITE_OK)
 		return fail(sql, f->db, r, err);
 	/* The first to touch the file: what is no database is found out here. */
+	if (!reading)
+		(void)sqlite3_exec(f->db, IS_FOREIGN, note, &foreign, NULL);
+	/* Its journal would be another one from then on. */
+	if (foreign)
+		return 0;
 	r = patiently(f->db, reading ? "PRAGMA query_only = 1; PRAGMA cell_size_check = 1; "
 				       "SELECT count(*) FROM sqlite_master"
 				     : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "

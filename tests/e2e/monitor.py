@@ -497,6 +497,18 @@ def others(w):
         done = monitor("--replay", w.top / "node", "--state", theirs, "--once")
         need(done.returncode == 65 and "left as it is" in done.stderr and done.stderr.count("\n") == 1, f"others: {done}")
         need(theirs.read_bytes() == content and not list(w.top.glob("theirs?*")), "others: the file, or one beside it")
+    theirs.unlink()
+    db = sqlite3.connect(theirs)
+    db.execute("CREATE TABLE notes (text TEXT)")
+    db.commit()
+    db.close()
+    of_fleet = w.top / "fleet.db"
+    subprocess.run([PEERPATH, "fleet", "--store", of_fleet, "list"], capture_output=True, timeout=60)
+    for path, words in ((theirs, "tables of another program"), (of_fleet, "database of 'fleet'")):
+        before = path.read_bytes()
+        done = monitor("--replay", w.top / "node", "--state", path, "--once")
+        need(done.returncode == 65 and words in done.stderr and done.stderr.count("\n") == 1, f"others' tables: {done}")
+        need(path.read_bytes() == before and not path.with_name(path.name + ".lock").exists(), f"others' tables: {path.name} is another, or has a lock")
     done = monitor("--replay", w.top / "node", "--state", "postgresql:///x", "--once")
     need(done.returncode != 0 and "a file of this node" in done.stderr, f"a server: {done}")
     # Unfinished lines at the end of a file of events: of ours they go, anybody else's stay.
