@@ -60,6 +60,7 @@ class Node:
     def __init__(self, top):
         self.top = pathlib.Path(top)
         self.dir, self.clean = self.top / "node", self.top / "clean"
+        self.others, self.changed = True, set()
         make(self.clean)
         for name, data in registrations("dmabuf").items():
             self.answer(name, data, self.clean)
@@ -75,8 +76,16 @@ class Node:
                 shutil.copy(self.clean / f"answers/{extra}.json", self.top / f"other/answers/{extra}.json")
             for path in ("srv/slo.prom", "proc/stat", "proc/pressure/cpu", "etc/security/limits.conf"):
                 self.write(path, (self.clean / "raw" / path).read_text(), self.top / "other")
-        shutil.rmtree(self.dir, ignore_errors=True)
-        shutil.copytree(self.top / "other" if faults else self.clean, self.dir, symlinks=True)
+        if faults or self.others:
+            shutil.rmtree(self.dir, ignore_errors=True)
+            shutil.copytree(self.top / "other" if faults else self.clean, self.dir, symlinks=True)
+        else:  # a thousand files more are as they were
+            for path in self.changed:
+                if (self.clean / path).exists():
+                    shutil.copy(self.clean / path, self.dir / path)
+                else:
+                    (self.dir / path).unlink()
+        self.others, self.changed = bool(faults), set()
 
     def write(self, path, text, top=None):
         file = (top or self.dir) / "raw" / path
@@ -84,6 +93,11 @@ class Node:
         fresh = file.with_name(file.name + ".new")
         fresh.write_text(text)
         os.replace(fresh, file)
+        self.note(file)
+
+    def note(self, file):
+        if file.is_relative_to(self.dir):
+            self.changed.add(file.relative_to(self.dir))
 
     def port(self, counter, value):
         self.write(f"sys/devices/{NIC}/infiniband/mlx5_0/ports/1/{counter}", f"{value}\n")
@@ -93,6 +107,7 @@ class Node:
         file = (top or self.dir) / "answers" / f"{name}.json"
         file.with_name("new").write_text(text)
         os.replace(file.with_name("new"), file)
+        self.note(file)
 
     def read_answer(self, name):
         return json.loads((self.dir / f"answers/{name}.json").read_text())["data"]

@@ -4,7 +4,8 @@
 
 From a replayed machine each file, link, directory, answer and member of an answer is removed in
 turn, and each file, link and directory tree is made unreadable; then whole privileges go. After
-each, `prove` is asked again. The verdicts of the unchanged machine are what the others are held
+each, `prove` is asked again. Neighbours go together, and where that changes a verdict their halves, down to each alone; each
+alone from the first with PEERPATH_TEST_ALL=1. The verdicts of the unchanged machine are what the others are held
 against: no gate and no overall verdict may be better. A `fail` may become `unknown`, since what
 proved it is gone; nothing that was not `pass` may become `pass`.
 """
@@ -22,7 +23,8 @@ RANK = {"pass": 0, "degraded": 1, "unknown": 2, "fail": 3}
 WORKERS = 2
 COMBINED = 150
 SANITIZED_STEP = 15  # of many places that are read alike
-GROUP = 5  # neighbours that go together, where the first machine has lost each of them alone
+GROUP = 16  # neighbours that go together
+ALL = bool(os.environ.get("PEERPATH_TEST_ALL"))
 # The unchanged machine: overall verdict expected, and whether each file is denied too.
 MACHINES = [
     ("good2", (), "pass", True),
@@ -138,13 +140,24 @@ def members(value, path=()):
             yield from members(inner, path + (key,))
 
 
-def cut_member(document, path):
+def cut_members(document, paths):
     copy = json.loads(json.dumps(document))
-    at = copy["data"]
-    for key in path[:-1]:
-        at = at[key]
-    del at[path[-1]]
+    for path in reversed(paths):  # from the end: what is before keeps its index
+        at = copy["data"]
+        for key in path[:-1]:
+            at = at[key]
+        del at[path[-1]]
     return copy
+
+
+class Cut:
+    """Members of one answer that are not there."""
+
+    def __init__(self, full, document, *paths):
+        self.full, self.document, self.paths = full, document, paths
+
+    def __call__(self, c):
+        return c.rewritten({f"{c.top}/{self.full}": json.dumps(cut_members(self.document, self.paths)).encode()})
 
 
 def answer_cases(top):
@@ -167,7 +180,7 @@ def answer_cases(top):
             yield f"{full} {outcome}", put(lost)
         yield f"{full} no data", put({**document, "data": {}})
         for path in members(document["data"]):
-            yield f"{full} without {'.'.join(map(str, path))}", put(cut_member(document, path))
+            yield f"{full} without {'.'.join(map(str, path))}", Cut(full, document, path)
 
 
 def config_cases(top, files):
@@ -237,20 +250,38 @@ def cases(top, thorough):
         yield f"everything in {top_dir} denied", lambda c, b=below: c.denied(*b)
 
 
-def grouped(todo):
-    """Files that are removed one by one, GROUP at a time: (cases, and one that stands for all of them). Alone each is tried
-    only where together they change a verdict."""
-    at = 0
-    while at < len(todo):
-        chunk = todo[at : at + GROUP]
-        files = [name[: -len(" removed")] for name, _ in chunk if name.startswith("/") and name.endswith(" removed")
-                 and not name.endswith("/ removed")]
-        if len(files) < GROUP or NEEDED & {name for name, _ in chunk}:
-            chunk, together = chunk[:1], None
-        else:
-            together = lambda c, p=tuple(files): c.without_all([f"{c.top}/raw{x}" for x in p])  # noqa: E731
-        yield chunk, together
-        at += len(chunk)
+def alike(case):
+    """With what a case may go together: None, or a word."""
+    name, change = case
+    if name in NEEDED:
+        return None
+    if isinstance(change, Cut):
+        return change.full
+    return next((how for how in (" removed", " denied") if name.startswith("/") and name.endswith(how)
+                 and not name.endswith("/" + how)), None)
+
+
+def grouped(todo, most):
+    """The cases in order, neighbours that are alike in one list."""
+    chunk = []
+    for case in todo:
+        if chunk and (len(chunk) == most or not alike(case) or alike(case) != alike(chunk[0])):
+            yield chunk
+            chunk = []
+        chunk.append(case)
+    yield chunk
+
+
+def together(chunk):
+    """One change for all of them."""
+    how = alike(chunk[0])
+    if isinstance(chunk[0][1], Cut):
+        first = chunk[0][1]
+        return Cut(first.full, first.document, *(path for _, cut in chunk for path in cut.paths))
+    paths = [name[: -len(how)] for name, _ in chunk]
+    if how == " denied":
+        return lambda c: c.denied(*paths)
+    return lambda c: c.without_all([f"{c.top}/raw{path}" for path in paths])
 
 
 def better(before, after):
@@ -281,19 +312,24 @@ def examine(work, preset, faults, expected, thorough):
     worse = 0
 
     def some(chunk):
-        chunk, together = chunk
         copy = copies.get()
         try:
-            if together and unchanged(copy, together):
-                return [], 0
-            results = [copy_result(copy, case) for case in chunk]
+            results = list(tried(copy, chunk))
         finally:
             copies.put(copy)
         return [fault for found, _ in results for fault in found], sum(changed for _, changed in results)
 
-    def unchanged(copy, together):
+    def tried(copy, chunk):
+        if len(chunk) == 1:
+            yield copy_result(copy, chunk[0])
+        elif not unchanged(copy, together(chunk)):
+            half = len(chunk) // 2
+            yield from tried(copy, chunk[:half])
+            yield from tried(copy, chunk[half:])
+
+    def unchanged(copy, change):
         try:
-            return together(copy) == before
+            return change(copy) == before
         except (AssertionError, ValueError, KeyError):
             return False  # which of them it was is found out by each alone
 
@@ -309,7 +345,7 @@ def examine(work, preset, faults, expected, thorough):
         return found, after != before
 
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        for found, changed in pool.map(some, grouped(todo) if not thorough else (([case], None) for case in todo)):
+        for found, changed in pool.map(some, grouped(todo, 1 if ALL else GROUP)):
             failures += found
             worse += changed
     print(f"{name}: {len(todo)} cases, {worse} changed a verdict, {len(failures)} failures")
