@@ -187,7 +187,7 @@ def part_pieces():
 
 
 def part_ill():
-    for seed in (1, 2):
+    for seed in (1,) if SANITIZED else (1, 2):
         assert "right" in Run(ILL.format(seed), "bytes").good().out
 
 
