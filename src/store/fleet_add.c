@@ -166,7 +166,7 @@ static int add_node(struct adding *a, size_t i)
 					  n->whole ? facts : NULL, &late, a->err);
 	from = late || taken ? "" : a->at;
 	if (!r && (taken || (n->whole && !a->result->simulated)))
-		r = pp_fleet_classify_of(a->sql, a->memory, a->node[i], from, a->err);
+		r = pp_fleet_classify_later(a->sql, a->memory, a->node[i], from, a->err);
 	if (!r && i == 0 && a->result->picture)
 		r = add_picture(a, a->node[i]);
 	return r;
@@ -177,51 +177,134 @@ static struct pp_sql_value size_of(int64_t bytes)
 	return bytes < 0 ? (struct pp_sql_value){.type = PP_SQL_NULL} : PP_SQL_INT(bytes);
 }
 
-static int add_figure(struct adding *a, const struct pp_result_figure *f)
-{
-	const struct pp_sql_value args[] = {PP_SQL_INT(a->document), pp_sql_text(a->node[f->node]),
-					    PP_SQL_INT(f->rail),     pp_sql_text(f->what),
-					    size_of(f->size_bytes),  PP_SQL_NUM(f->value),
-					    pp_sql_text(f->unit)};
-	const struct pp_sql_value rail[] = {
-		pp_sql_text(a->node[f->node]), PP_SQL_INT(a->result->simulated),
-		PP_SQL_INT(f->rail),	       pp_sql_text(f->what),
-		size_of(f->size_bytes),	       PP_SQL_NUM(f->value),
-		pp_sql_text(f->unit),	       pp_sql_text(f->hca),
-		pp_sql_text(f->gpu),	       pp_sql_text(a->at),
-		PP_SQL_INT(a->document)};
-	int r = pp_sql_send(a->sql,
-			    "INSERT INTO figures (document, node, rail, what, size, value, unit) "
-			    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-			    args, PP_ARRAY_LEN(args), a->err);
+/*
+ * Rows that are alike, ROWS of them a statement: each statement costs a server more than its row.
+ * What does not fill one goes row by row, so that there are two texts and no more.
+ */
+enum { ROWS = 8, COLUMNS = 11 };
 
-	if (r || f->rail < 0)
-		return r;
-	return pp_sql_send(
-		a->sql,
-		"INSERT INTO rails (node, simulated, rail, what, size, value, unit, hca, "
-		"gpu, at, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT "
-		"(node, simulated, rail, what) DO UPDATE SET size = excluded.size, value "
-		"= excluded.value, unit = excluded.unit, hca = excluded.hca, gpu = "
-		"excluded.gpu, at = excluded.at, document = excluded.document WHERE "
-		"excluded.at >= rails.at",
-		rail, PP_ARRAY_LEN(rail), a->err);
+struct rows {
+	const char *one, *many;
+	size_t columns, n;
+	struct pp_sql_value args[ROWS * COLUMNS];
+};
+
+#define EIGHT(row) row ", " row ", " row ", " row ", " row ", " row ", " row ", " row
+#define INSERT(into, row, rest)                                         \
+	{                                                               \
+		"INSERT INTO " into " VALUES " row rest,                \
+			"INSERT INTO " into " VALUES " EIGHT(row) rest, \
+	}
+
+static int end_rows(struct adding *a, struct rows *rows)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < rows->n && !r; i++)
+		r = pp_sql_send(a->sql, rows->one, &rows->args[i * rows->columns], rows->columns,
+				a->err);
+	rows->n = 0;
+	return r;
 }
 
-static int add_gain(struct adding *a, const struct pp_result_gain *g)
+static int add_to(struct adding *a, struct rows *rows, const struct pp_sql_value *args)
 {
-	const struct pp_sql_value args[] = {
-		PP_SQL_INT(a->document),	 pp_sql_text(g->what),	 pp_sql_text(g->way),
-		pp_sql_text(g->against),	 size_of(g->size_bytes), PP_SQL_NUM(g->with),
-		PP_SQL_NUM(g->without),		 PP_SQL_NUM(g->ratio),	 pp_sql_text(g->unit),
-		PP_SQL_INT(g->higher_is_better), PP_SQL_INT(g->proven)};
+	memcpy(&rows->args[rows->n++ * rows->columns], args, rows->columns * sizeof(*args));
+	if (rows->n < ROWS)
+		return 0;
+	rows->n = 0;
+	return pp_sql_send(a->sql, rows->many, rows->args, ROWS * rows->columns, a->err);
+}
 
-	return pp_sql_send(
-		a->sql,
-		"INSERT INTO gains (document, what, way, against, size, with_it, "
-		"without_it, ratio, unit, higher, proven) VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
-		"?, ?, ?)",
-		args, PP_ARRAY_LEN(args), a->err);
+static int add_figures(struct adding *a)
+{
+	static const char *const texts[] =
+		INSERT("figures (document, node, rail, what, size, value, unit)",
+		       "(?, ?, ?, ?, ?, ?, ?)", "");
+	struct rows rows = {.one = texts[0], .many = texts[1], .columns = 7};
+	int r = 0;
+
+	for (size_t i = 0; i < a->result->n_figures && !r; i++) {
+		const struct pp_result_figure *f = &a->result->figure[i];
+		const struct pp_sql_value args[] = {
+			PP_SQL_INT(a->document), pp_sql_text(a->node[f->node]),
+			PP_SQL_INT(f->rail),	 pp_sql_text(f->what),
+			size_of(f->size_bytes),	 PP_SQL_NUM(f->value),
+			pp_sql_text(f->unit)};
+
+		r = add_to(a, &rows, args);
+	}
+	return r ? r : end_rows(a, &rows);
+}
+
+/* PostgreSQL changes no row twice in one statement. */
+static bool has_rail(const struct adding *a, const struct rows *rows,
+		     const struct pp_result_figure *f)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct pp_sql_value *row = &rows->args[i * rows->columns];
+
+		if (row[2].integer == f->rail && !strcmp(row[3].text, f->what) &&
+		    !strcmp(row[0].text, a->node[f->node]))
+			return true;
+	}
+	return false;
+}
+
+static int add_rails(struct adding *a)
+{
+	static const char *const texts[] =
+		INSERT("rails (node, simulated, rail, what, size, value, unit, hca, gpu, at, "
+		       "document)",
+		       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		       " ON CONFLICT (node, simulated, rail, what) DO UPDATE SET size = "
+		       "excluded.size, value = excluded.value, unit = excluded.unit, hca = "
+		       "excluded.hca, gpu = excluded.gpu, at = excluded.at, document = "
+		       "excluded.document WHERE excluded.at >= rails.at");
+	struct rows rows = {.one = texts[0], .many = texts[1], .columns = 11};
+	int r = 0;
+
+	for (size_t i = 0; i < a->result->n_figures && !r; i++) {
+		const struct pp_result_figure *f = &a->result->figure[i];
+		const struct pp_sql_value args[] = {
+			pp_sql_text(a->node[f->node]), PP_SQL_INT(a->result->simulated),
+			PP_SQL_INT(f->rail),	       pp_sql_text(f->what),
+			size_of(f->size_bytes),	       PP_SQL_NUM(f->value),
+			pp_sql_text(f->unit),	       pp_sql_text(f->hca),
+			pp_sql_text(f->gpu),	       pp_sql_text(a->at),
+			PP_SQL_INT(a->document)};
+
+		if (f->rail < 0)
+			continue;
+		if (has_rail(a, &rows, f))
+			r = end_rows(a, &rows);
+		r = r ? r : add_to(a, &rows, args);
+	}
+	return r ? r : end_rows(a, &rows);
+}
+
+static int add_gains(struct adding *a)
+{
+	static const char *const texts[] =
+		INSERT("gains (document, what, way, against, size, with_it, without_it, ratio, "
+		       "unit, higher, proven)",
+		       "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "");
+	struct rows rows = {.one = texts[0], .many = texts[1], .columns = 11};
+	int r = 0;
+
+	for (size_t i = 0; i < a->result->n_gains && !r; i++) {
+		const struct pp_result_gain *g = &a->result->gain[i];
+		const struct pp_sql_value args[] = {
+			PP_SQL_INT(a->document), pp_sql_text(g->what),
+			pp_sql_text(g->way),	 pp_sql_text(g->against),
+			size_of(g->size_bytes),	 PP_SQL_NUM(g->with),
+			PP_SQL_NUM(g->without),	 PP_SQL_NUM(g->ratio),
+			pp_sql_text(g->unit),	 PP_SQL_INT(g->higher_is_better),
+			PP_SQL_INT(g->proven)};
+
+		r = add_to(a, &rows, args);
+	}
+	return r ? r : end_rows(a, &rows);
 }
 
 static int add_rest(struct adding *a)
@@ -229,15 +312,11 @@ static int add_rest(struct adding *a)
 	const struct pp_result *result = a->result;
 	int r = 0;
 
-	/* What of it does not say itself what its nodes were waits for results that do. */
-	for (size_t i = 0; i < PP_FLEET_KEPT && result->n_gains; i++)
-		a->memory->quiet[i].node[0] = '\0';
 	for (size_t i = 0; i < result->n_nodes && !r; i++)
 		r = add_node(a, i);
-	for (size_t i = 0; i < result->n_figures && !r; i++)
-		r = add_figure(a, &result->figure[i]);
-	for (size_t i = 0; i < result->n_gains && !r; i++)
-		r = add_gain(a, &result->gain[i]);
+	r = r ? r : add_figures(a);
+	r = r ? r : add_rails(a);
+	r = r ? r : add_gains(a);
 	return r || !result->n_gains ? r : pp_fleet_classify(a->sql, a->document, a->err);
 }
 

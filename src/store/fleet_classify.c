@@ -131,49 +131,55 @@ static int take_document(void *ctx, const struct pp_sql_value *c, size_t n)
 	return 0;
 }
 
-/* In this transaction nothing was found since then or before. */
-static bool is_quiet(const struct pp_fleet_memory *memory, const char *node, const char *from)
+static int classify_since(struct pp_sql *sql, const struct pp_fleet_waiting *of,
+			  struct pp_error *err)
 {
-	for (size_t i = 0; i < PP_FLEET_KEPT; i++)
-		if (!strcmp(memory->quiet[i].node, node))
-			return strcmp(memory->quiet[i].from, from) <= 0;
-	return false;
-}
-
-static void keep_quiet(struct pp_fleet_memory *memory, const char *node, const char *from)
-{
-	struct pp_fleet_quiet *q = NULL;
-
-	for (size_t i = 0; i < PP_FLEET_KEPT && !q; i++)
-		if (!strcmp(memory->quiet[i].node, node))
-			q = &memory->quiet[i];
-	q = q ? q : &memory->quiet[memory->next_quiet++ % PP_FLEET_KEPT];
-	(void)snprintf(q->node, sizeof(q->node), "%s", node);
-	(void)snprintf(q->from, sizeof(q->from), "%s", from);
-}
-
-int pp_fleet_classify_of(struct pp_sql *sql, struct pp_fleet_memory *memory, const char *node,
-			 const char *from, struct pp_error *err)
-{
-	const struct pp_sql_value args[] = {pp_sql_text(node), pp_sql_text(from)};
+	const struct pp_sql_value args[] = {pp_sql_text(of->node), pp_sql_text(of->from)};
 	struct pp_arena arena = PP_ARENA(1 << 20);
-	struct waiting w = {0};
-	int r;
+	struct waiting w = {.document = pp_arena_array(&arena, DOCUMENTS, sizeof(*w.document))};
+	int r = w.document ? 0 : pp_error_set(err, -ENOMEM, "out of memory");
 
-	if (is_quiet(memory, node, from))
-		return 0;
-	w.document = pp_arena_array(&arena, DOCUMENTS, sizeof(*w.document));
-	r = w.document ? 0 : pp_error_set(err, -ENOMEM, "out of memory");
 	if (!r)
 		r = pp_sql_ask(sql,
 			       "SELECT r.document FROM results r WHERE r.node = ? AND r.simulated "
 			       "IN (0, 1) AND r.at >= ? AND r.facts IS NULL AND EXISTS (SELECT 1 "
 			       "FROM gains g WHERE g.document = r.document) ORDER BY r.document",
 			       args, 2, take_document, &w, err);
-	if (!r && !w.n)
-		keep_quiet(memory, node, from);
 	for (size_t i = 0; i < w.n && !r; i++)
 		r = pp_fleet_classify(sql, w.document[i], err);
 	pp_arena_done(&arena);
 	return r;
+}
+
+int pp_fleet_classify_waiting(struct pp_sql *sql, struct pp_fleet_memory *memory,
+			      struct pp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < memory->n_waiting && !r; i++)
+		r = classify_since(sql, &memory->waiting[i], err);
+	memory->n_waiting = 0;
+	return r;
+}
+
+int pp_fleet_classify_later(struct pp_sql *sql, struct pp_fleet_memory *memory, const char *node,
+			    const char *from, struct pp_error *err)
+{
+	struct pp_fleet_waiting *w = NULL;
+	int r;
+
+	for (size_t i = 0; i < memory->n_waiting && !w; i++)
+		if (!strcmp(memory->waiting[i].node, node))
+			w = &memory->waiting[i];
+	if (w && strcmp(w->from, from) <= 0)
+		return 0;
+	if (!w && memory->n_waiting == PP_FLEET_KEPT) {
+		r = pp_fleet_classify_waiting(sql, memory, err);
+		if (r)
+			return r;
+	}
+	w = w ? w : &memory->waiting[memory->n_waiting++];
+	(void)snprintf(w->node, sizeof(w->node), "%s", node);
+	(void)snprintf(w->from, sizeof(w->from), "%s", from);
+	return 0;
 }

@@ -38,6 +38,7 @@ int pp_fleet_add_whole(struct pp_sql *sql, pp_fleet_adder *add, const void *what
 		added = (struct pp_fleet_added){0};
 		r = pp_fleet_begin(sql, err);
 		r = r ? r : add(sql, &memory, what, &added, err);
+		r = r ? r : pp_fleet_classify_waiting(sql, &memory, err);
 		if (!r)
 			r = pp_sql_commit(sql, err);
 		else

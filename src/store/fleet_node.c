@@ -61,20 +61,53 @@ static int find_one(struct pp_sql *sql, const char *ask, const char *with, struc
 	return pp_sql_ask(sql, ask, args, 1, take_id, ret, err);
 }
 
+/* Parts go by so many in a statement: each is one that a server is waited for. */
+enum { PARTS = 8 };
+
+struct voters {
+	const char *const *part;
+	char (*id)[PP_NODE_ID];
+	size_t n;
+};
+
+static int take_part(void *ctx, const struct pp_sql_value *c, size_t n)
+{
+	const struct voters *v = ctx;
+
+	if (n < 2 || c[0].type != PP_SQL_TEXT || c[1].type != PP_SQL_TEXT)
+		return -EBADMSG;
+	for (size_t i = 0; i < v->n; i++)
+		if (!strcmp(v->part[i], c[0].text))
+			(void)snprintf(v->id[i], PP_NODE_ID, "%s", c[1].text);
+	return 0;
+}
+
+static int find_parts(struct pp_sql *sql, struct voters *v, struct pp_error *err)
+{
+	struct pp_sql_value args[PARTS];
+
+	/* The last one again does no harm. */
+	for (size_t i = 0; i < PARTS; i++)
+		args[i] = pp_sql_text(v->part[i < v->n ? i : v->n - 1]);
+	return pp_sql_ask(sql,
+			  "SELECT part, node FROM parts WHERE part IN (?, ?, ?, ?, ?, ?, ?, ?)",
+			  args, PARTS, take_part, v, err);
+}
+
 /* The node in which most of the parts were last seen; the first of them where as many were. */
 static int vote(struct pp_sql *sql, const struct pp_result_node *of, struct found *ret,
 		struct pp_error *err)
 {
 	char(*id)[PP_NODE_ID] = calloc(of->n_parts, sizeof(*id));
 	size_t best = 0, votes;
-	struct found one;
 	int r = id ? 0 : pp_error_set(err, -ENOMEM, "out of memory");
 
 	*ret = (struct found){0};
-	for (size_t i = 0; i < of->n_parts && !r; i++) {
-		r = find_one(sql, "SELECT node FROM parts WHERE part = ?", of->part[i], &one, err);
-		if (!r && one.n)
-			memcpy(id[i], one.id[0], PP_NODE_ID);
+	for (size_t i = 0; i < of->n_parts && !r; i += PARTS) {
+		struct voters v = {.part = &of->part[i], .id = &id[i]};
+
+		v.n = of->n_parts - i < PARTS ? of->n_parts - i : PARTS;
+		r = find_parts(sql, &v, err);
 	}
 	for (size_t i = 0; i < of->n_parts && !r; i++) {
 		votes = 0;

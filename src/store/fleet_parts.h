@@ -19,8 +19,8 @@ struct pp_fleet_now {
 	char verdict[16], verdict_since[32];
 };
 
-/* Of a node since @from there are no gains whose document does not say what it was. */
-struct pp_fleet_quiet {
+/* Documents since @from that do not say themselves what this node was are to be classified. */
+struct pp_fleet_waiting {
 	char node[PP_NODE_ID], from[32];
 };
 
@@ -35,8 +35,8 @@ struct pp_fleet_memory {
 	} node[PP_FLEET_KEPT];
 	char set[PP_FLEET_KEPT][65];
 	struct pp_fleet_now state[PP_FLEET_KEPT];
-	struct pp_fleet_quiet quiet[PP_FLEET_KEPT];
-	unsigned int next_node, next_set, next_state, next_quiet;
+	struct pp_fleet_waiting waiting[PP_FLEET_KEPT];
+	unsigned int next_node, next_set, next_state, n_waiting;
 };
 
 /* A result into the tables, within a transaction. */
@@ -77,9 +77,14 @@ int pp_fleet_state_update(struct pp_sql *sql, struct pp_fleet_memory *memory,
 
 /* Of which class the nodes of a document with gains were: one, "mixed", or not known. */
 int pp_fleet_classify(struct pp_sql *sql, int64_t document, struct pp_error *err);
-/* The same for all since @from that do not say themselves what this node was. */
-int pp_fleet_classify_of(struct pp_sql *sql, struct pp_fleet_memory *memory, const char *node,
-			 const char *from, struct pp_error *err);
+/*
+ * The same for all since @from that do not say themselves what this node was: at the end of the
+ * transaction, once, since each result of a file would do it again.
+ */
+int pp_fleet_classify_later(struct pp_sql *sql, struct pp_fleet_memory *memory, const char *node,
+			    const char *from, struct pp_error *err);
+int pp_fleet_classify_waiting(struct pp_sql *sql, struct pp_fleet_memory *memory,
+			      struct pp_error *err);
 
 /* Of a column; NULL for SQL's NULL and other types. Copied into the arena. */
 const char *pp_fleet_text(struct pp_arena *arena, const struct pp_sql_value *v);

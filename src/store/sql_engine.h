@@ -14,7 +14,7 @@
 enum {
 	PP_SQL_WAIT_MS = 5000,	     /* for a server, and for another writer */
 	PP_SQL_STATEMENT_MS = 60000, /* for the answer to one statement */
-	PP_SQL_ARGS = 32,
+	PP_SQL_ARGS = 96,
 	PP_SQL_COLUMNS = 32,
 	PP_SQL_TEXT_BYTES = 64 << 20, /* the longest text */
 };

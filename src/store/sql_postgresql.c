@@ -84,6 +84,16 @@ static void key_of(const char *text, const struct arguments *args, struct pp_buf
 	pp_buf_str(key, text);
 }
 
+/* NULL goes as an argument of any type: else each way to have some would be kept. */
+static bool is_kept(const char *kept, const char *key)
+{
+	while (*key != ' ' && *kept != ' ' && (*key == 'n' || *key == *kept)) {
+		key++;
+		kept++;
+	}
+	return !strcmp(kept, key);
+}
+
 static int prepare_as(struct pp_sql *sql, const char *name, const char *text,
 		      const struct arguments *args, struct pp_error *err)
 {
@@ -127,7 +137,7 @@ static int prepare(struct pp_sql *sql, const char *text, const struct arguments 
 	if (key.failed)
 		return pp_error_set(err, key.failed, "a statement does not fit");
 	for (i = 0; i < server->n_kept; i++)
-		if (!strcmp(server->kept[i], key.data))
+		if (is_kept(server->kept[i], key.data))
 			break;
 	*ret = i;
 	if (i < server->n_kept)
