@@ -126,6 +126,8 @@ static int run(struct pp_session *s)
 		return pp_fleet_cmd_add(s);
 	if (!strcmp(what, "serve"))
 		return pp_fleet_cmd_serve(s);
+	if (!strcmp(what, "prune"))
+		return pp_fleet_cmd_prune(s);
 	for (size_t i = 0; i < PP_ARRAY_LEN(views); i++) {
 		pp_near_offer(&near, views[i].name);
 		if (strcmp(what, views[i].name) != 0)
@@ -135,6 +137,7 @@ static int run(struct pp_session *s)
 	}
 	pp_near_offer(&near, "add");
 	pp_near_offer(&near, "serve");
+	pp_near_offer(&near, "prune");
 	return pp_complain(s->args, PP_EXIT_USAGE, "fleet does not know '%s'%s%s%s", what,
 			   near.best ? "; did you mean '" : "", near.best ? near.best : "",
 			   near.best ? "'?" : "");

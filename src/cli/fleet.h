@@ -19,5 +19,6 @@ int pp_fleet_failed(const struct pp_args *args, int error, const struct pp_error
 
 int pp_fleet_cmd_add(struct pp_session *s);
 int pp_fleet_cmd_serve(struct pp_session *s);
+int pp_fleet_cmd_prune(struct pp_session *s);
 
 #endif

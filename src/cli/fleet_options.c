@@ -3,8 +3,8 @@
 
 #include "base/banned.h"
 
-const char *const pp_fleet_words[] = {"add",   "list", "show",	"odd", "classes",
-				      "rails", "diff", "serve", NULL};
+const char *const pp_fleet_words[] = {"add",   "list", "show",	"odd",	 "classes",
+				      "rails", "diff", "serve", "prune", NULL};
 
 #define DATABASE                                                                          \
 	{                                                                                 \
@@ -29,6 +29,10 @@ const struct pp_option pp_fleet_options_table[] = {
 	{"host", 0, "NAME", "serve: a name by which it may be called; repeatable", NULL},
 	{"token-file", 0, "FILE", "serve: what a push must know; without it nobody can push", NULL},
 	{"max-push", 0, "SIZE", "serve: the largest push (64M)", NULL},
+	{"older-than", 0, "AGE", "prune: results older than 36h, 90d, 26w", NULL},
+	{"gains", 0, NULL, "prune: old gains, too", NULL},
+	{"dry-run", 0, NULL, "prune: say what would go", NULL},
+	{"compact", 0, NULL, "prune: then make the SQLite file smaller", NULL},
 	{NULL},
 };
 

@@ -361,13 +361,12 @@ const struct pp_verb pp_verbs[] = {
 	 "is missing, and what forbids to go on. No step is skipped; unlike nodes stop it.",
 	 "0 done or on its way, 1 stopped or skipped, 2 unknown", rollout_options,
 	 pp_output_options, rollout_words, 2, 2, pp_cmd_rollout},
-	{"fleet", "add|list|show|odd|classes|rails|diff|serve ...",
-	 "results of many nodes in one database",
-	 "add FILE... takes bundles and JSON documents; list, show NODE, classes, diff A B look "
-	 "at\n"
+	{"fleet", "add|serve|prune|VIEW ...", "results of many nodes in one database",
+	 "add FILE... takes bundles and JSON documents; views list, show NODE, classes, diff A B "
+	 "look at\n"
 	 "nodes; odd says who is unlike its like and since when, rails which are slow everywhere;\n"
-	 "serve takes results by HTTP and shows one page.",
-	 "0 shown or added, 1 odd ones or slow rails; 65: a file was left out",
+	 "serve takes results by HTTP and shows one page; prune lets old results go.",
+	 "0 shown, added or pruned, 1 odd ones or slow rails; 65: a file was left out",
 	 pp_fleet_options_table, pp_output_options, pp_fleet_words, 1, 100000, pp_cmd_fleet},
 	{"history", "[NODE]", "what the direct path gained, by class, software and size",
 	 "Every gain in the fleet's database: the direct path beside the one through the host, or\n"

@@ -37,6 +37,33 @@ int pp_fleet_add_file(struct pp_sql *sql, const char *path, struct pp_fleet_adde
 		      struct pp_error *err);
 int pp_fleet_add_text(struct pp_sql *sql, const char *text, size_t len, struct pp_fleet_added *ret,
 		      struct pp_error *err);
+
+struct pp_fleet_prune {
+	const char *before; /* a time: what is as old or newer stays */
+	bool gains;	    /* old gains go, too */
+	bool dry_run;	    /* only counts */
+	bool (*stop)(void); /* asked between transactions; NULL: never */
+};
+
+/* Rows that went, or would go. */
+struct pp_fleet_pruned {
+	int64_t documents, results, figures, gains;
+	int64_t facts, pictures; /* that nobody had any more; 0 of a dry run */
+	int64_t kept;		 /* old documents that stay */
+};
+
+/*
+ * Old results go, in transactions that are short; what tells what a node is, since when, and of
+ * which class a gain is, stays: all answers but the list of results and figures of a node are what
+ * they were. @ret counts what went also when it fails half way. -EINTR: @stop.
+ */
+int pp_fleet_prune(struct pp_sql *sql, const struct pp_fleet_prune *how,
+		   struct pp_fleet_pruned *ret, struct pp_error *err);
+/* The file without what is free in it. -EOPNOTSUPP: a server's. */
+int pp_fleet_compact(struct pp_sql *sql, struct pp_error *err);
+/* -EOPNOTSUPP: a server's. */
+int pp_fleet_space(struct pp_sql *sql, int64_t *ret_bytes, int64_t *ret_free, struct pp_error *err);
+
 /* Which nodes are listed; NULL: all. Texts are compared whole, @text is found anywhere in a name.
  */
 struct pp_fleet_filter {

@@ -7,6 +7,7 @@
     disk      a full disk: a clear error, and what was there before is there
     server    the server stopped in the middle, and back: nothing lost, nothing doubled
     together  ingests of the same files at once
+    prune     old results go: the answers stay, and are those of a fleet that only has the rest
     push      HTTP: what must be refused, and what goes in
     curl      the lines of the documentation by which a node pushes
     page      the page in a headless Chromium, at 1440 and 390 pixels; SHOTS=DIR keeps pictures
@@ -386,6 +387,149 @@ def part_together(tmp):
             else:
                 assert now[k] == what[k], f"{view} {k}"
     del plan
+
+
+def with_kernel(line, name):
+    doc = json.loads(line)
+    for f in doc.get("node", {}).get("facts", []):
+        f["value"] = {"kernel.release": name, "digest.software": make_fleet.digest(name)}.get(f["fact"], f["value"])
+    return json.dumps(doc)
+
+
+def prune_inputs(tmp):
+    """Files of results: those given first, late ones, and some that come while old ones go."""
+    plan = make_fleet.Plan(60, 22)
+    first, late, more = [], [], []
+    for i in range(60):
+        lines = list(make_fleet.results(plan, i))
+        if i == 9:  # silent since
+            lines = lines[:4]
+        if i == 20:  # flaps
+            lines = [x.replace('"verdict":"pass"', '"verdict":"fail"') if k % 2 else x for k, x in enumerate(lines)]
+        if i in (25, 27):  # went and came back, so that what is now tells nothing of what was
+            kernel = {27: lambda k: "other" if 5 <= k < 16 else "", 25: lambda k: "other" if 16 <= k < 19 else "third" if k == 19 else ""}[i]
+            lines = [with_kernel(x, kernel(k)) if kernel(k) else x for k, x in enumerate(lines)]
+        for k, line in enumerate(lines):
+            (late if k == 19 and i % 3 == 0 else more if k == 20 and i % 7 == 1 else first).append(line)
+    # Jobs, which do not say what their nodes were: long ago, and one that is told of late.
+    first.append(json.dumps(make_fleet.nccl_run(plan, 27, 8)))
+    job = make_fleet.nccl_run(plan, 25, 18)
+    for r in job["runs"]:
+        r["started_ns"] += 18 * 3600 * 10**9
+    late.append(json.dumps(job))
+    # The last figures of a rail, and a node that is known by another's result alone: both long ago, without gains.
+    for k, rungs in ((1, {}), (2, {"host": "another way"})):
+        doc = make_fleet.prove(plan, 9, k, with_memory=True)
+        memory = doc["memory"]
+        memory["transfer"]["figures"] = [dict(f, rung=rungs[f["rung"]], to_host_ratio=None) for f in memory["transfer"]["figures"] if f["rung"] in rungs]
+        if not rungs:
+            memory["nodes"][1]["host"] = "once"
+            for p in memory["pairs"]:
+                p["ends"][1]["gpu_uuid"] = make_fleet.uuid(1000, p["rail"])
+        first.append(json.dumps(doc))
+    for k in (0, 5, 7):
+        first.append(json.dumps(make_fleet.prove(plan, 4, k, simulated=True)))
+    for name, lines in (("first", first), ("late", late), ("more", more)):
+        (tmp / f"{name}.jsonl").write_text("\n".join(lines))
+    return plan, first, late, more
+
+
+def at_of(line):
+    doc = json.loads(line)
+    return doc.get("started") or make_fleet.when(doc["runs"][0]["started_ns"] // 10**9)
+
+
+def part_prune(tmp):
+    plan, first, late, more = prune_inputs(tmp)
+    lines = first + late + more
+    cut = make_fleet.START + 18 * make_fleet.DAY + make_fleet.DAY // 2  # between two results of each node
+    age = f"{round((time.time() - cut) / 3600)}h"
+    views = lambda w: {v: x for v, x in counts(w).items() if v != "history"} | {  # noqa: E731
+        "simulated": answer("fleet", "list", "--simulated", database=w), "gains": answer("history", database=w)}
+    whole = tmp / "whole.db"
+    answer("fleet", "add", tmp / "first.jsonl", database=whole)
+    before = views(whole)
+    answer("fleet", "add", tmp / "late.jsonl", tmp / "more.jsonl", database=whole)
+    after = views(whole)
+    assert before != after
+    told, left = [], []
+    with postgres.Server("-c fsync=off") as server:
+        for where in (tmp / "fleet.db", server.create("fleet")):
+            answer("fleet", "add", tmp / "first.jsonl", database=where)
+            prune = lambda *how, **kw: answer("fleet", "prune", "--older-than", age, *how, database=where, **kw)  # noqa: E731, B023
+            dry = prune("--dry-run")
+            assert views(where) == before and dry["dry_run"], "a dry run changes nothing"
+            done = prune()
+            for what in ("results", "rows", "figures", "gains", "kept"):
+                assert done[what] == dry[what], (what, dry, done)
+            assert done["results"] > 800 and done["figures"] > 2000 and done["gains"] == 0 and done["facts"] == 0, done
+            assert views(where) == before, "what a node is and since when"
+            one = next(o for o in answer("fleet", "odd", database=where, code=1)["odd"] if o["host"] == make_fleet.host(11))
+            assert one["since"] == make_fleet.when(make_fleet.START + 11 * make_fleet.DAY + 11), "which was long before"
+            again = prune()
+            assert again["results"] == again["figures"] == 0 and again["kept"] == done["kept"], again
+            told.append({k: v for k, v in done.items() if k not in ("file_bytes", "free_bytes", "before")})
+            shown = answer("fleet", "show", make_fleet.host(9), database=where)["results"]
+            silent = make_fleet.when(make_fleet.START + 3 * make_fleet.DAY + 9)
+            assert silent in {r["at"] for r in shown} and len({r["at"] for r in shown}) < 10, "the newest of its own"
+            # Late ones, and one that comes while others are pruned and asked.
+            with concurrent.futures.ThreadPoolExecutor(3) as pool:
+                jobs = [pool.submit(answer, "fleet", "add", tmp / f"{n}.jsonl", database=where) for n in ("late", "more")] + [pool.submit(prune)]
+                assert sum(j.result()["results"] for j in jobs[:2]) == len(late) + len(more)
+            assert views(where) == after, "and late results tell what they would have told"
+            for bad in (("--older-than", "90"), ("--older-than", "0d"), ("--older-than", "d"), ("--older-than", "9999999999999d"), (),
+                        ("--older-than", "90d", "x")):
+                peerpath("fleet", "prune", *bad, database=where, code=64)
+            assert views(where) == after
+        assert told[0] == told[1], f"the engines differ: {told}"
+        assert "PostgreSQL" in peerpath("fleet", "prune", "--older-than", age, "--compact", database=where, code=64).stderr
+        # A fleet that was only ever given the rest.
+        db = sqlite3.connect(tmp / "fleet.db")
+        digests = {d for (d,) in db.execute("SELECT digest FROM documents")}
+        rest = [line for line in lines if hashlib.sha256((line + "\n").encode()).hexdigest() in digests or
+                hashlib.sha256(line.encode()).hexdigest() in digests]
+        assert len(rest) == len(digests) < len(lines) * 0.4, (len(rest), len(digests), len(lines))
+        new = [line for line in lines if at_of(line) >= make_fleet.when(cut)]
+        assert set(new) <= set(rest), "nothing newer went"
+        (tmp / "rest.jsonl").write_text("\n".join(rest))
+        for where in (tmp / "rest.db", server.create("rest")):
+            assert answer("fleet", "add", tmp / "rest.jsonl", database=where)["results"] == len(rest)
+            assert views(where) == after
+        # Gains when asked; then the file gives back what is free in it.
+        for where in (tmp / "fleet.db", server.create("fleet2")):
+            if where != tmp / "fleet.db":
+                answer("fleet", "add", *(tmp / f"{n}.jsonl" for n in ("first", "late", "more")), database=where)
+                answer("fleet", "prune", "--older-than", age, database=where)
+            done = answer("fleet", "prune", "--older-than", age, "--gains", database=where)
+            left.append(answer("history", database=where))
+            assert done["gains"] > 200 and {k: v for k, v in views(where).items() if k != "gains"} == {k: v for k, v in after.items() if k != "gains"}
+            assert all(g["last_at"] >= make_fleet.when(cut) for g in left[-1]["gains"]), left[-1]
+        assert left[0] == left[1]
+        size = (tmp / "fleet.db").stat().st_size
+        done = answer("fleet", "prune", "--older-than", age, "--gains", "--compact", database=tmp / "fleet.db")
+        assert done["free_bytes"] == 0 and done["file_bytes"] == (tmp / "fleet.db").stat().st_size < size, (done, size)
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert {k: v for k, v in views(tmp / "fleet.db").items() if k != "gains"} == {k: v for k, v in after.items() if k != "gains"}
+    # Facts and pictures that nobody has any more: of a node that had six kernels and two drawings.
+    # The first stays (its wiring is that old), and the last two (its software was another before).
+    one = tmp / "one.db"
+    (tmp / "two").mkdir()
+    answer("fleet", "add", bundle(tmp), database=one)
+    answer("fleet", "add", bundle(tmp / "two", faults="acs-redirect"), database=one)
+    for k in range(6):
+        doc = make_fleet.prove(plan, 1, k)
+        doc["node"]["facts"][0]["value"] = f"6.8.0-{k}"
+        for f in doc["node"]["facts"]:
+            f["value"] = make_fleet.digest(k) if f["fact"] == "digest.software" else f["value"]
+        (tmp / "kernel.json").write_text(json.dumps(doc))
+        answer("fleet", "add", tmp / "kernel.json", database=one)
+    db = sqlite3.connect(one)
+    count = lambda what: db.execute(f"SELECT count(DISTINCT digest) FROM {what}").fetchone()[0]  # noqa: E731
+    had = count("sets"), count("pictures")
+    done = answer("fleet", "prune", "--older-than", age, database=one)
+    assert done["results"] == 3 and (count("sets"), count("pictures")) == (had[0] - 3, 1) and had[1] == 2, (done, had)
+    assert answer("fleet", "show", make_fleet.host(1), database=one)["facts"], "its facts are there"
+    print(f"{told[0]['results']} of {len(lines)} results gone, {told[0]['kept']} old ones stay; both engines alike")
 
 
 class Serving:
