@@ -3,7 +3,7 @@
 """The software RDMA device beside UCX: over UDP beside UCX over TCP, and by the same-host link beside UCX's
 cma and posix: bandwidth, latency, CPU, in one run.
 
-usage: soft.py PEERPATH [--rounds N] [--quick] [--same-host | --wire]
+usage: soft.py PEERPATH [--rounds N] [--quick] [--same-host | --wire] [--both SOFT_BOTH]
 
 Two processes on loopback, one a processor, ICRC on, in a network namespace of their own where that is allowed;
 what the peer does and what the device does alternate, N rounds; medians. The device is measured by perftest's
@@ -11,12 +11,15 @@ ib_write_bw and ib_write_lat, whose receiver polls memory and never the library:
 is measured twice: UCX as applications use it (ucp_put_bw, ucp_put_lat) and its bare TCP transport (put_bw with zcopy,
 am_lat), which is its best. On the same-host link its peer is UCX's bare cma (put_bw, one process writes into the other's
 memory) and posix (am_lat, both poll); of small sizes, where a copy through shared memory is UCX's way, posix. CPU seconds are both processes' together, start-up included.
+--both (perf/soft_both) measures nothing else: both directions at once as a collective of two ranks has them, by the wire with
+threads of its own and without, beside TCP by one thread a process as NCCL's sockets have it; on all processors that there are.
 Needs perftest, ucx_perftest and idle (tests/soft). Exit 1 outside the bounds, which are ratios to ucp.
 """
 import argparse
 import os
 import re
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -187,6 +190,46 @@ def same_host(peerpath, rounds, total):
     return any([s.row() for s in series])
 
 
+def socket_bytes():
+    """What the kernel grants a receiving socket; a quarter of it is the device's window."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for name in (33, socket.SO_RCVBUF):  # SO_RCVBUFFORCE
+            try:
+                s.setsockopt(socket.SOL_SOCKET, name, 16 << 20)
+                break
+            except PermissionError:
+                pass
+        return s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
+
+
+def both(peerpath, program, rounds, messages):
+    """Both directions at once: the wire beside TCP. Outside its bound?"""
+    base = [peerpath, "soft", "-c"]
+    ways = {
+        "TCP, one thread a process": [program, "tcp"],
+        "wire-threads = no": [*base, WIRE + ",wire-threads=no", "--", program, "verbs"],
+        "wire-threads = auto": [*base, WIRE, "--", program, "verbs"],
+        "wire-threads = yes": [*base, WIRE + ",wire-threads=yes", "--", program, "verbs"],
+    }
+    rows = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, command in ways.items():
+            done = subprocess.run([*command, str(messages)], capture_output=True, text=True, timeout=300, check=False)
+            found = re.match(r"(\d+) MB/s each way, ([\d.]+) CPU s/GB; CPU s of one: (.*)", done.stdout)
+            if done.returncode or not found:
+                sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+            rows[name].append((float(found[1]), float(found[2]), found[3]))
+    first = rows["TCP, one thread a process"]
+    print(f"{len(os.sched_getaffinity(0))} processors, {socket_bytes() >> 10} KiB granted to a receiving socket")
+    print(f"{'both directions at once':28} {'MB/s':>6} {'/TCP':>6} {'s/GB':>6}  CPU seconds of one rank, by thread")
+    ratio = {}
+    for name, row in rows.items():
+        ratio[name] = statistics.median(a[0] / b[0] for a, b in zip(row, first))
+        speed, cpu = (statistics.median(x[i] for x in row) for i in (0, 1))
+        print(f"{name:28} {speed:6.0f} {ratio[name]:6.2f} {cpu:6.2f}  {row[-1][2]}")
+    return ratio["wire-threads = auto"] < 1
+
+
 def idle(peerpath, program):
     done = subprocess.run([peerpath, "soft", "-c", CONFIG, "--", program, "1000", "2"], capture_output=True,
                           text=True, check=True)
@@ -200,15 +243,18 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a quarter of the bytes")
     parser.add_argument("--same-host", action="store_true", help="the same-host link alone")
     parser.add_argument("--wire", action="store_true", help="the wire alone")
+    parser.add_argument("--both", metavar="SOFT_BOTH", help="both directions at once alone; the program perf/soft_both")
     parser.add_argument("--idle", help="the program tests/soft/idle: measures memory and CPU of idle queue pairs too")
     args = parser.parse_args()
-    for tool in ("ib_write_bw", "ucx_perftest", "taskset"):
+    for tool in () if args.both else ("ib_write_bw", "ucx_perftest", "taskset"):
         if not shutil.which(tool):
             sys.exit(f"{tool} is not installed")
     if os.environ.get("PEERPATH_PERF_APART") is None and os.geteuid() == 0:
         os.environ["PEERPATH_PERF_APART"] = "1"
         os.execvp("unshare", ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", sys.executable,
                               *sys.argv])
+    if args.both:
+        return int(both(args.peerpath, args.both, args.rounds, 500 if args.quick else 2000))
     total = (1 << 30) if args.quick else (4 << 30)
     bad = not args.wire and same_host(args.peerpath, args.rounds, total // 2)
     if not args.same_host:
