@@ -38,13 +38,13 @@ static inline void on_event(struct soft_qp *qp, enum soft_qp_event event)
 static const struct soft_qp_ops ops = {soft_engine_send, on_event};
 
 static inline void end_open_with(struct end *e, const char *address_v4,
-				 enum soft_transport transport, enum soft_receive_thread thread)
+				 enum soft_transport transport, enum soft_wire_threads thread)
 {
 	static const uint8_t lo6[16] = {[15] = 1};
 	/* Who says how sockets are read wants them used. */
 	struct soft_link_config config = {.num_gids = 1,
-					  .receive_thread = thread,
-					  .wire_only = thread != SOFT_RECEIVE_THREAD_AUTO};
+					  .wire_threads = thread,
+					  .wire_only = thread != SOFT_WIRE_THREADS_AUTO};
 	struct soft_qp_caps caps = {DEPTH, DEPTH, 1, 1, 0};
 	struct pp_error err = {0};
 
@@ -83,7 +83,7 @@ static inline void end_open_with(struct end *e, const char *address_v4,
 
 static inline void end_open(struct end *e, const char *address_v4, enum soft_transport transport)
 {
-	end_open_with(e, address_v4, transport, SOFT_RECEIVE_THREAD_AUTO);
+	end_open_with(e, address_v4, transport, SOFT_WIRE_THREADS_AUTO);
 }
 
 static inline void end_connect(struct end *e, uint32_t remote_qpn, uint8_t timeout)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that only reads, over real sockets: that it does read bulk of callers that poll, and
- * leaves off; that bytes are right and damage is counted as without it; turns that stand still, a
+ * The threads that only read and only send, over real sockets: that they carry bulk of callers, and
+ * leave off; that bytes are right and damage is counted as without it; turns that stand still, a
  * fork, a close in the middle.
  */
 #include "unit.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 
 enum { HALF = BUFFER / 2, TRIES = 2000, TRAIN = 15, MTU = 4096, AT_ONCE = 4 };
 
-static void open_pair(struct end *a, struct end *b, enum soft_receive_thread thread)
+static void open_pair(struct end *a, struct end *b, enum soft_wire_threads thread)
 {
 	end_open_with(a, "127.0.0.1", SOFT_RC, thread);
 	end_open_with(b, "127.0.0.1", SOFT_RC, thread);
@@ -111,11 +112,18 @@ static void reads_bulk_and_rests(void **state)
 	struct end a, b;
 
 	(void)state;
-	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	open_pair(&a, &b, SOFT_WIRE_THREADS_YES);
 	for (int i = 0; i < TRIES && !threaded(&a); i++)
 		finish(&a, &b, get_going(&a, &b), true);
 	assert_true(threaded(&a) > 0);
 	assert_true(threaded(&a) <= soft_wire_stats(a.wire)->received_trains);
+	/* What they carried was sent by a thread of its own, too, and is counted by now. */
+	soft_engine_lock(a.engine);
+	(void)soft_engine_turn(a.engine);
+	assert_true(soft_wire_stats(a.wire)->threaded_sends > 0);
+	assert_true(soft_wire_stats(a.wire)->threaded_sends <=
+		    soft_wire_stats(a.wire)->sent_trains);
+	soft_engine_unlock(a.engine);
 	/* Nothing comes any more, whether somebody polls or not. */
 	for (int i = 0; i < TRIES && reads(&a); i++)
 		poll(NULL, 0, 5);
@@ -134,7 +142,7 @@ static void callers_leave(void **state)
 	struct end a, b;
 
 	(void)state;
-	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	open_pair(&a, &b, SOFT_WIRE_THREADS_YES);
 	for (int i = 0; i < 20; i++)
 		finish(&a, &b, get_going(&a, &b), /* poll_engine= */ false);
 	end_close(&a);
@@ -147,7 +155,7 @@ static void turns_stand_still(void **state)
 	struct end a, b;
 
 	(void)state;
-	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	open_pair(&a, &b, SOFT_WIRE_THREADS_YES);
 	for (int i = 0; i < 20; i++) {
 		unsigned int left = get_going(&a, &b);
 
@@ -156,6 +164,31 @@ static void turns_stand_still(void **state)
 		soft_engine_unlock(a.engine);
 		finish(&a, &b, left, true);
 	}
+	end_close(&a);
+	end_close(&b);
+}
+
+/* Both threads leave off: what is sent then leaves from here. */
+static void stops_sending(void **state)
+{
+	uint64_t before;
+	struct end a, b;
+
+	(void)state;
+	open_pair(&a, &b, SOFT_WIRE_THREADS_YES);
+	finish(&a, &b, get_going(&a, &b), true);
+	for (int i = 0; i < TRIES && soft_link_room(a.wire->link) != UINT_MAX; i++) {
+		poll(NULL, 0, 5);
+		post(&a, SOFT_WR_WRITE, b.region.iova, b.region.key, 0, 8);
+		await(&a, 0, true);
+	}
+	soft_engine_lock(a.engine);
+	assert_int_equal(soft_link_room(a.wire->link), UINT_MAX);
+	before = soft_wire_stats(a.wire)->threaded_sends;
+	soft_engine_unlock(a.engine);
+	post(&a, SOFT_WR_WRITE, b.region.iova, b.region.key, 0, 8);
+	await(&a, 0, true);
+	assert_int_equal(soft_wire_stats(a.wire)->threaded_sends, before);
 	end_close(&a);
 	end_close(&b);
 }
@@ -175,8 +208,8 @@ static void send_train(struct end *from, struct end *to, unsigned int bad)
 		p.psn = (to->qp.resp.expected_psn - 1000 + i) & 0xffffff;
 		soft_train_add(link, &from->qp.path, &p, &piece, 1);
 	}
-	assert_int_equal(link->train.packets, TRAIN);
-	link->train.bytes[bad * link->train.segment + 100] ^= 0x10;
+	assert_int_equal(link->train->packets, TRAIN);
+	link->train->bytes[bad * link->train->segment + 100] ^= 0x10;
 	soft_train_send(link);
 }
 
@@ -187,7 +220,7 @@ static void damage_is_counted(void **state)
 	struct end a, b;
 
 	(void)state;
-	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	open_pair(&a, &b, SOFT_WIRE_THREADS_YES);
 	for (; sent < 8; sent++) {
 		unsigned int left = get_going(&a, &b);
 
@@ -217,7 +250,7 @@ static void says_what_the_check_says(void **state)
 	bool got = false;
 
 	(void)state;
-	open_pair(&a, &b, SOFT_RECEIVE_THREAD_NO);
+	open_pair(&a, &b, SOFT_WIRE_THREADS_NO);
 	soft_engine_lock(a.engine);
 	send_train(&a, &b, 6);
 	for (int i = 0; i < TRIES && !got; i++) {
@@ -246,11 +279,12 @@ static void never_when_told(void **state)
 	struct end a, b;
 
 	(void)state;
-	open_pair(&a, &b, SOFT_RECEIVE_THREAD_NO);
+	open_pair(&a, &b, SOFT_WIRE_THREADS_NO);
 	for (uint32_t i = 0; i < 50; i++)
 		exchange(&a, &b, i);
 	assert_int_equal(threaded(&a), 0);
 	assert_null(a.engine->bulk.reader);
+	assert_null(a.wire->outgoing.writer);
 	end_close(&a);
 	end_close(&b);
 }
@@ -264,7 +298,7 @@ static void forked_in_the_middle(void **state)
 	skip();
 #endif
 	(void)state;
-	open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
+	open_pair(&a, &b, SOFT_WIRE_THREADS_YES);
 	for (uint32_t i = 0; i < 5; i++) {
 		unsigned int left = get_going(&a, &b);
 		pid_t child;
@@ -278,7 +312,7 @@ static void forked_in_the_middle(void **state)
 			/* What it inherited may go; what is made anew works. */
 			end_close(&a);
 			end_close(&b);
-			open_pair(&c, &d, SOFT_RECEIVE_THREAD_YES);
+			open_pair(&c, &d, SOFT_WIRE_THREADS_YES);
 			finish(&c, &d, get_going(&c, &d), true);
 			end_close(&c);
 			end_close(&d);
@@ -300,9 +334,9 @@ static void closed_in_the_middle(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 20; i++) {
-		open_pair(&a, &b, SOFT_RECEIVE_THREAD_YES);
-		end_open_with(&c, NULL, SOFT_RC, SOFT_RECEIVE_THREAD_YES);
-		end_open_with(&d, NULL, SOFT_RC, SOFT_RECEIVE_THREAD_YES);
+		open_pair(&a, &b, SOFT_WIRE_THREADS_YES);
+		end_open_with(&c, NULL, SOFT_RC, SOFT_WIRE_THREADS_YES);
+		end_open_with(&d, NULL, SOFT_RC, SOFT_WIRE_THREADS_YES);
 		end_connect(&c, d.qp.num, PATIENT);
 		end_connect(&d, c.qp.num, PATIENT);
 		(void)get_going(&a, &b);
@@ -317,10 +351,11 @@ static void closed_in_the_middle(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_bulk_and_rests),	    cmocka_unit_test(callers_leave),
-		cmocka_unit_test(turns_stand_still),	    cmocka_unit_test(damage_is_counted),
-		cmocka_unit_test(says_what_the_check_says), cmocka_unit_test(never_when_told),
-		cmocka_unit_test(forked_in_the_middle),	    cmocka_unit_test(closed_in_the_middle),
+		cmocka_unit_test(reads_bulk_and_rests), cmocka_unit_test(callers_leave),
+		cmocka_unit_test(stops_sending),	cmocka_unit_test(turns_stand_still),
+		cmocka_unit_test(damage_is_counted),	cmocka_unit_test(says_what_the_check_says),
+		cmocka_unit_test(never_when_told),	cmocka_unit_test(forked_in_the_middle),
+		cmocka_unit_test(closed_in_the_middle),
 	};
 
 	(void)net_own();

@@ -166,7 +166,7 @@ static struct soft_attach *attach_new(struct soft_device *d, struct soft_engine 
 					.singly = d->config.singly,
 					.wire_only = d->config.wire_only,
 					.gpu_staged = d->config.gpu_staged,
-					.receive_thread = d->config.receive_thread};
+					.wire_threads = d->config.wire_threads};
 
 	_Static_assert((int)SOFT_CONFIG_GIDS_MAX <= (int)SOFT_LINK_GIDS_MAX,
 		       "a link has room for all");

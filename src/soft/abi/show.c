@@ -39,6 +39,7 @@ struct showing {
 	X(received_bytes)   \
 	X(received_trains)  \
 	X(threaded_trains)  \
+	X(threaded_sends)   \
 	X(handed_on)
 #define DROPS(X)         \
 	X(malformed)     \

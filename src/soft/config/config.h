@@ -64,7 +64,7 @@ struct soft_config_device {
 	bool singly;	 /* every packet leaves alone: for captures */
 	bool wire_only;	 /* no same-host link */
 	bool gpu_staged; /* memory of GPUs goes through staging on that, too */
-	enum soft_receive_thread receive_thread;
+	enum soft_wire_threads wire_threads;
 };
 
 struct soft_config {

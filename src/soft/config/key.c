@@ -191,18 +191,18 @@ static int set_same_host_gpu(struct soft_config_device *d, const char *value, st
 	return 0;
 }
 
-static int set_receive_thread(struct soft_config_device *d, const char *value, struct pp_error *err)
+static int set_wire_threads(struct soft_config_device *d, const char *value, struct pp_error *err)
 {
 	bool yes;
 
 	if (!strcmp(value, "auto")) {
-		d->receive_thread = SOFT_RECEIVE_THREAD_AUTO;
+		d->wire_threads = SOFT_WIRE_THREADS_AUTO;
 		return 0;
 	}
 	if (pp_parse_bool(value, &yes))
-		return pp_error_set(err, -EINVAL, "receive-thread=%s: neither auto, yes nor no",
+		return pp_error_set(err, -EINVAL, "wire-threads=%s: neither auto, yes nor no",
 				    value);
-	d->receive_thread = yes ? SOFT_RECEIVE_THREAD_YES : SOFT_RECEIVE_THREAD_NO;
+	d->wire_threads = yes ? SOFT_WIRE_THREADS_YES : SOFT_WIRE_THREADS_NO;
 	return 0;
 }
 
@@ -214,7 +214,7 @@ static const struct {
 	{"netdev", set_netdev},	      {"mtu", set_mtu},
 	{"trains", set_trains},	      {"fault", set_fault},
 	{"same-host", set_same_host}, {"same-host-gpu", set_same_host_gpu},
-	{"rate", set_rate},	      {"receive-thread", set_receive_thread},
+	{"rate", set_rate},	      {"wire-threads", set_wire_threads},
 };
 
 int soft_config_set(struct soft_config_device *d, const char *key, const char *value,

@@ -36,7 +36,9 @@ void soft_engine_kick(struct soft_engine *e, struct soft_qp *qp)
 		qp->replies++;
 	qp->asked = 0;
 	soft_engine_ready(e, qp);
+	e->called = true;
 	more = soft_engine_send_ready(e, now);
+	e->called = false;
 	note_caller(e, now, pp_clock_monotonic());
 	soft_engine_hand_over(e, before, more);
 }
@@ -50,7 +52,9 @@ void soft_engine_poll(struct soft_engine *e)
 	if (e->inherited || pthread_mutex_trylock(&e->lock))
 		return;
 	before = e->next_deadline;
+	e->called = true;
 	moved = soft_engine_turn(e);
+	e->called = false;
 	soft_reader_note(e);
 	/* A turn that moved much ends long after it began. */
 	note_caller(e, e->turned, moved ? pp_clock_monotonic() : e->turned);

@@ -18,6 +18,8 @@
 
 #include "base/banned.h"
 
+static const pp_ns LAST_TRAINS = 10 * PP_MILLISECOND;
+
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_engine *current;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -104,6 +106,7 @@ static void engine_free(struct soft_engine *e)
 	for (struct soft_wire *w = e->wires; w; w = next) {
 		next = w->next;
 		soft_cq_late_drop(&w->late);
+		soft_writer_end(w, e->inherited);
 		soft_link_close(w->link);
 		soft_board_close(w->board);
 		free(w);
@@ -216,10 +219,13 @@ __attribute__((destructor)) static void last_words(void)
 		return;
 	if (current && !current->inherited && !pthread_mutex_trylock(&current->lock))
 		e = current;
-	for (struct soft_wire *w = e ? e->wires : NULL; w; w = w->next)
+	for (struct soft_wire *w = e ? e->wires : NULL; w; w = w->next) {
+		/* Acknowledges behind bulk, whose completions the application has seen. */
+		soft_writer_drain(w, LAST_TRAINS);
 		if (w->board)
 			(void)soft_board_write(w->board, w, pp_clock_monotonic(),
 					       /* at_once= */ true);
+	}
 	if (e)
 		pthread_mutex_unlock(&e->lock);
 	pthread_mutex_unlock(&making);

@@ -15,6 +15,7 @@
 #include "soft/engine/lanes.h"
 #include "soft/engine/origin.h"
 #include "soft/engine/reader.h"
+#include "soft/engine/writer.h"
 #include "soft/link/fault.h"
 #include "soft/link/slot.h"
 
@@ -32,6 +33,7 @@ enum {
 	SOFT_SOCKETS_QUIET = 8,
 	SOFT_SOCKET_TURNS = 16,
 	SOFT_PUMP_BUDGET = 240 * 1024, /* four whole trains of 15 packets */
+	SOFT_PUMP_TRAINS = 6,	       /* that it may become */
 };
 
 /* Longer than the round of a polling loop, ns; who waits on memory between polls makes longer ones.
@@ -57,6 +59,7 @@ struct soft_wire {
 	struct soft_board *board;	 /* NULL: its counters are written nowhere */
 	struct soft_icrc_flow last_flow; /* of the last datagram: trains share it */
 	struct soft_origin origins[SOFT_ORIGINS];
+	struct soft_outgoing_bulk outgoing;
 	struct soft_wire *next;
 };
 
@@ -105,6 +108,7 @@ struct soft_engine {
 	pp_ns turned;	     /* when the last turn of anybody began */
 	pp_ns polled;	     /* when a caller last ended a turn or a post */
 	unsigned int streak; /* of those that followed each other without a gap */
+	bool called;	     /* a caller is at it now, not the thread */
 	struct soft_engine_timer *timers;
 	pp_ns next_deadline; /* no queue pair or timer wants time before; 0: none does */
 	unsigned int turns;

@@ -208,10 +208,10 @@ static int make(struct soft_engine *e)
 
 static bool wanted(const struct soft_engine *e, const struct soft_wire *w)
 {
-	enum soft_receive_thread choice = w->config.receive_thread;
+	enum soft_wire_threads choice = w->config.wire_threads;
 
-	return w->link && (choice == SOFT_RECEIVE_THREAD_YES ||
-			   (choice == SOFT_RECEIVE_THREAD_AUTO && e->processors));
+	return w->link && (choice == SOFT_WIRE_THREADS_YES ||
+			   (choice == SOFT_WIRE_THREADS_AUTO && e->processors));
 }
 
 /* Bytes of trains that are bulk: @bytes, any of a wire that has been told to, none of any. */
@@ -220,7 +220,7 @@ static size_t bulk_of(const struct soft_engine *e, size_t bytes)
 	size_t least = SIZE_MAX;
 
 	for (const struct soft_wire *w = e->wires; w; w = w->next)
-		if (w->link && w->config.receive_thread == SOFT_RECEIVE_THREAD_YES)
+		if (w->link && w->config.wire_threads == SOFT_WIRE_THREADS_YES)
 			return 1;
 		else if (wanted(e, w))
 			least = bytes;

@@ -68,11 +68,13 @@ static void wish(struct soft_engine *e, const struct soft_qp *qp)
 	wish_at(e, soft_qp_deadline(qp));
 }
 
-static void flush_links(struct soft_engine *e)
+static void flush_links(struct soft_engine *e, pp_ns now)
 {
 	for (struct soft_wire *w = e->wires; w; w = w->next) {
-		if (w->link)
+		if (w->link) {
 			wish_at(e, soft_link_flush(w->link));
+			soft_writer_note(w, now);
+		}
 		if (w->late.first)
 			wish_at(e, soft_cq_late_release(&w->late, pp_clock_monotonic()));
 	}
@@ -85,24 +87,36 @@ static uint64_t sent(const struct soft_engine *e)
 
 	for (const struct soft_wire *w = e->wires; w; w = w->next)
 		if (w->link)
-			sum += soft_link_stats(w->link)->sent_packets;
+			sum += soft_link_given(w->link);
 	return sum;
+}
+
+/* Does all that the next one may send fit into what its wire has of an outbox? */
+static bool room(const struct soft_engine *e)
+{
+	const struct soft_qp *qp = e->ready_head;
+
+	return !qp || !soft_wire_of(qp)->link ||
+	       soft_link_room(soft_wire_of(qp)->link) >= SOFT_PUMP_TRAINS;
 }
 
 bool soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 {
 	struct soft_qp *last = e->ready_tail, *qp = NULL;
 	uint64_t before = sent(e);
+	bool full = false;
 
 	e->held_until = 0;
 	/* Once round: who wants another turn goes behind @last. */
-	while (qp != last && (qp = ready_take(e))) {
+	while (qp != last && !(full = !room(e)) && (qp = ready_take(e))) {
 		soft_lanes_route(e, qp);
 		if (soft_qp_pump(qp, SOFT_PUMP_BUDGET, now))
 			soft_engine_ready(e, qp);
 		wish(e, qp);
 	}
-	flush_links(e);
+	flush_links(e, now);
+	if (full)
+		wish_at(e, now + FULL_WAIT);
 	/* What fills a lane may be acknowledges, which nothing answers: look again, for nobody will
 	 * tell. */
 	if (e->ready_head && e->ready_head->full)
@@ -138,7 +152,7 @@ static void tick(struct soft_engine *e, pp_ns now)
 	}
 	soft_engine_timers_run(e, now);
 	/* What faults delay has its time too. */
-	flush_links(e);
+	flush_links(e, now);
 }
 
 /*

@@ -79,6 +79,7 @@ void soft_engine_close_wire(struct soft_engine *e, struct soft_wire *wire)
 			(void)soft_board_write(wire->board, wire, pp_clock_monotonic(),
 					       /* at_once= */ true);
 		soft_reader_forget(e, wire);
+		soft_writer_end(wire, e->inherited);
 		soft_link_close(wire->link);
 		soft_board_close(wire->board);
 		soft_cq_late_drop(&wire->late);

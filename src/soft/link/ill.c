@@ -190,11 +190,12 @@ static size_t build(struct soft_link *link, const struct soft_path *path,
 		    const struct soft_packet *p, const struct iovec *pieces,
 		    unsigned int num_pieces, uint8_t *bytes)
 {
-	struct soft_train *t = &link->train;
+	struct soft_train *t;
 	size_t len;
 
 	soft_train_send(link);
 	soft_train_add(link, path, p, pieces, num_pieces);
+	t = link->train;
 	len = t->total;
 	t->packets = 0;
 	memcpy(bytes, t->bytes, len);

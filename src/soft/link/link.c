@@ -2,6 +2,7 @@
 #include "soft/link/link.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ int soft_link_open(const struct soft_link_config *config, struct soft_link **ret
 	link->slot = config->slot;
 	link->handover = config->handover;
 	link->singly = config->singly;
+	link->train = &link->own_train;
 	for (unsigned int i = 0; i < SOFT_LINK_GIDS_MAX; i++)
 		for (unsigned int j = 0; j < SOFT_SENDERS; j++)
 			link->senders[i][j].fd = -1;
@@ -105,6 +107,21 @@ void soft_link_doubt(struct soft_link *link)
 		soft_steer_doubt(link, &link->receivers[i]);
 }
 
+uint64_t soft_link_given(const struct soft_link *link)
+{
+	return link->given;
+}
+
+uint64_t soft_link_bulk(const struct soft_link *link)
+{
+	return link->bulk;
+}
+
+unsigned int soft_link_room(const struct soft_link *link)
+{
+	return link->outbox ? soft_outbox_room(link->outbox) : UINT_MAX;
+}
+
 const struct soft_link_stats *soft_link_stats(const struct soft_link *link)
 {
 	return &link->stats;
@@ -152,5 +169,7 @@ void soft_link_send(struct soft_link *link, const struct soft_path *path,
 pp_ns soft_link_flush(struct soft_link *link)
 {
 	soft_train_send(link);
+	if (link->outbox)
+		soft_train_reap(link);
 	return link->ill ? soft_ill_flush(link) : 0;
 }

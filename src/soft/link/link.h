@@ -27,11 +27,11 @@ struct soft_slot;
 
 enum { SOFT_LINK_GIDS_MAX = 16, SOFT_LINK_FDS_MAX = SOFT_LINK_GIDS_MAX };
 
-/* May a thread of its own read the sockets while callers that poll carry bulk? */
-enum soft_receive_thread {
-	SOFT_RECEIVE_THREAD_AUTO, /* where the process has processors to spare */
-	SOFT_RECEIVE_THREAD_YES,
-	SOFT_RECEIVE_THREAD_NO,
+/* May threads of their own read the sockets, and send, while callers carry bulk? */
+enum soft_wire_threads {
+	SOFT_WIRE_THREADS_AUTO, /* where the process has processors to spare */
+	SOFT_WIRE_THREADS_YES,
+	SOFT_WIRE_THREADS_NO,
 };
 
 struct soft_link_config {
@@ -42,11 +42,11 @@ struct soft_link_config {
 	/* Borrowed; datagrams for other slots are handed on by it before any other look at them.
 	 * NULL: the handler gets them. */
 	struct soft_slot *handover;
-	struct soft_fault *fault;		 /* borrowed; NULL: none */
-	bool singly;				 /* no trains: each packet leaves alone */
-	bool wire_only;				 /* the engine's: no lanes */
-	bool gpu_staged;			 /* and: no GPU copies from a peer's memory */
-	enum soft_receive_thread receive_thread; /* the engine's, too */
+	struct soft_fault *fault;	     /* borrowed; NULL: none */
+	bool singly;			     /* no trains: each packet leaves alone */
+	bool wire_only;			     /* the engine's: no lanes */
+	bool gpu_staged;		     /* and: no GPU copies from a peer's memory */
+	enum soft_wire_threads wire_threads; /* the engine's, too */
 };
 
 /* One UDP payload that came in, cut out of its train. */
@@ -63,7 +63,8 @@ struct soft_datagram {
 struct soft_link_stats {
 	uint64_t sent_packets, sent_bytes, sent_trains, send_errors;
 	uint64_t received_packets, received_bytes, received_trains, truncated;
-	uint64_t threaded_trains;	/* of those received: by the thread that only reads */
+	/* Of trains received by the thread that only reads; sent by the one that only sends. */
+	uint64_t threaded_trains, threaded_sends;
 	uint64_t handed_on, not_handed; /* packets for another process; no longer there, or busy */
 	int last_send_errno;
 };
@@ -117,6 +118,13 @@ int soft_link_set_fault(struct soft_link *link, struct soft_fault *fault);
 /* No answer came where one should: looks whether what is for us still reaches us. Seldom, however
  * often it is called. */
 void soft_link_doubt(struct soft_link *link);
+
+/* Packets that were given to the kernel, or to the thread that sends for us. */
+uint64_t soft_link_given(const struct soft_link *link);
+/* Bytes of them in trains of 16 KiB or more. */
+uint64_t soft_link_bulk(const struct soft_link *link);
+/* Trains that may be sent without waiting for that thread. */
+unsigned int soft_link_room(const struct soft_link *link);
 
 const struct soft_link_stats *soft_link_stats(const struct soft_link *link);
 

@@ -12,6 +12,7 @@
 #include "soft/link/arrival.h"
 #include "soft/link/fault.h"
 #include "soft/link/link.h"
+#include "soft/link/outbox.h"
 #include "soft/link/slot.h"
 
 enum {
@@ -99,7 +100,11 @@ struct soft_link {
 	struct soft_sender senders[SOFT_LINK_GIDS_MAX][SOFT_SENDERS];
 	struct soft_ill *ill; /* NULL: the wire is sound */
 	struct soft_link_stats stats;
-	struct soft_train train;
+	struct soft_outbox *outbox; /* borrowed; NULL: whoever builds a train sends it */
+	struct soft_train *train;   /* that is being built: own_train, or one of the outbox */
+	struct soft_train own_train;
+	uint64_t given;		     /* packets, to the kernel or the outbox */
+	uint64_t bulk;		     /* bytes of those in long trains */
 	struct soft_arrival arrival; /* the last one that soft_link_receive() read */
 };
 
@@ -119,7 +124,12 @@ void soft_train_add(struct soft_link *link, const struct soft_path *path,
 /* Sends @len bytes that are a whole packet already, as a train of its own. */
 void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
 			 size_t len);
+/* Gives it to the kernel, or to the outbox. */
 void soft_train_send(struct soft_link *link);
+/* Nothing but the system call: 0 or -errno. */
+int soft_train_transmit(struct soft_train *t);
+/* Counts what the outbox has sent; trains that were refused go packet by packet. */
+void soft_train_reap(struct soft_link *link);
 
 /* steer.c */
 /* Attaches a filter that takes the slot for the place: until somebody has asked. */

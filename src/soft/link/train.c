@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
+#include <sched.h>
 
 #include "soft/link/parts.h"
 #include "soft/wire/crc32.h"
@@ -23,7 +24,10 @@
 #define UDP_SEGMENT 103 /* linux/udp.h, which clashes with netinet/udp.h */
 #endif
 
-enum { DEFAULT_HOP_LIMIT = 64 }; /* of the sockets, see socket.c */
+enum {
+	DEFAULT_HOP_LIMIT = 64,	 /* of the sockets, see socket.c */
+	SHORT_BYTES = 16 * 1024, /* less is no train of bulk */
+};
 
 /* Bytes of a packet from BTH to ICRC. */
 static size_t packet_bytes(const struct soft_packet *p)
@@ -59,22 +63,43 @@ static bool fits(const struct soft_train *t, const struct soft_sender *sender,
 	       soft_gid_equal(&t->flow.dst, &path->flow.dst);
 }
 
+/*
+ * Where the next train is built. Rarely all of the outbox are full, since who pumps asks before
+ * (soft_link_room()); then order wants that it is waited for.
+ */
+static struct soft_train *buffer(struct soft_link *link)
+{
+	struct soft_train *t = NULL;
+
+	if (link->outbox) {
+		soft_train_reap(link);
+		t = soft_outbox_next(link->outbox);
+	}
+	while (!t && link->outbox && !soft_outbox_sent(link->outbox))
+		sched_yield();
+	link->train = t ? t : &link->own_train;
+	return link->train;
+}
+
 void soft_train_add(struct soft_link *link, const struct soft_path *path,
 		    const struct soft_packet *p, const struct iovec *pieces,
 		    unsigned int num_pieces)
 {
 	struct soft_sender *sender = sender_of(link, path);
-	struct soft_train *t = &link->train;
+	struct soft_train *t;
 	size_t bytes = packet_bytes(p), header;
 	unsigned int pad = soft_packet_pad(p->payload_bytes);
 	uint8_t *at;
 	uint32_t state;
 
 	assert(p->payload_bytes <= SOFT_MTU_MAX);
-	if (t->packets && !fits(t, sender, path, bytes))
+	if (link->train->packets && !fits(link->train, sender, path, bytes))
 		soft_train_send(link);
-	if (!t->packets)
+	t = link->train;
+	if (!t->packets) {
+		t = buffer(link);
 		begin(t, sender, path, bytes);
+	}
 
 	at = t->bytes + t->total;
 	header = soft_packet_encode(p, at);
@@ -97,9 +122,10 @@ void soft_train_add(struct soft_link *link, const struct soft_path *path,
 void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
 			 size_t len)
 {
-	struct soft_train *t = &link->train;
+	struct soft_train *t;
 
 	soft_train_send(link);
+	t = buffer(link);
 	begin(t, sender_of(link, path), path, len);
 	memcpy(t->bytes, bytes, len);
 	t->packets = 1;
@@ -141,6 +167,26 @@ static void put_control(const struct soft_train *t, bool cut, struct msghdr *msg
 	}
 }
 
+struct letter {
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(uint16_t)) +
+					      2 * CMSG_SPACE(sizeof(int))];
+	struct iovec iov;
+	union soft_sockaddr to;
+	struct msghdr msg;
+};
+
+static void address(struct soft_train *t, bool cut, struct letter *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->iov = (struct iovec){t->bytes, t->total};
+	ret->msg = (struct msghdr){.msg_name = &ret->to,
+				   .msg_iov = &ret->iov,
+				   .msg_iovlen = 1,
+				   .msg_control = ret->control};
+	ret->msg.msg_namelen = soft_sockaddr_make(&t->flow.dst, SOFT_UDP_PORT, &ret->to);
+	put_control(t, cut, &ret->msg);
+}
+
 static int transmit(const struct soft_sender *sender, struct msghdr *msg)
 {
 	ssize_t sent;
@@ -169,10 +215,12 @@ static void count(struct soft_link *link, int rc, unsigned int packets, size_t b
  * Where trains are refused: each packet alone, of identification 0, for which its ICRC is made
  * anew. The socket builds no more trains, once one of the packets did get through.
  */
-static __attribute__((noinline, cold)) void send_singly(struct soft_link *link, struct msghdr *msg)
+static __attribute__((noinline, cold)) void send_singly(struct soft_link *link,
+							struct soft_train *t)
 {
-	struct soft_train *t = &link->train;
+	struct letter letter;
 
+	address(t, /* cut= */ false, &letter);
 	for (size_t at = 0; at < t->total; at += t->segment) {
 		uint8_t *packet = t->bytes + at;
 		size_t len = t->total - at < t->segment ? t->total - at : t->segment;
@@ -182,35 +230,65 @@ static __attribute__((noinline, cold)) void send_singly(struct soft_link *link, 
 		state = soft_crc32(state, packet + SOFT_BTH_BYTES,
 				   len - SOFT_BTH_BYTES - SOFT_ICRC_BYTES);
 		soft_icrc_final(state, packet + len - SOFT_ICRC_BYTES);
-		*msg->msg_iov = (struct iovec){packet, len};
-		rc = transmit(t->sender, msg);
+		letter.iov = (struct iovec){packet, len};
+		rc = transmit(t->sender, &letter.msg);
 		count(link, rc, 1, len);
 		if (rc == 0)
 			t->sender->no_trains = true;
 	}
 }
 
+int soft_train_transmit(struct soft_train *t)
+{
+	struct letter letter;
+
+	address(t, /* cut= */ t->packets > 1, &letter);
+	return transmit(t->sender, &letter.msg);
+}
+
+static void sent(struct soft_link *link, struct soft_train *t, int rc)
+{
+	if ((rc == -EIO || rc == -EINVAL) && t->packets > 1)
+		send_singly(link, t);
+	else
+		count(link, rc, t->packets, t->total);
+}
+
+void soft_train_reap(struct soft_link *link)
+{
+	struct soft_train *t;
+	int rc;
+
+	while ((t = soft_outbox_reap(link->outbox, &rc))) {
+		link->stats.threaded_sends += rc == 0;
+		sent(link, t, rc);
+	}
+}
+
+void soft_link_set_outbox(struct soft_link *link, struct soft_outbox *o)
+{
+	soft_train_send(link);
+	if (link->outbox)
+		soft_train_reap(link);
+	link->outbox = o;
+	link->train = &link->own_train;
+}
+
 void soft_train_send(struct soft_link *link)
 {
-	struct soft_train *t = &link->train;
-	_Alignas(struct cmsghdr) char
-		control[CMSG_SPACE(sizeof(uint16_t)) + 2 * CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec iov = {t->bytes, t->total};
-	union soft_sockaddr to;
-	struct msghdr msg = {
-		.msg_name = &to, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control};
-	int rc;
+	struct soft_train *t = link->train;
 
 	if (!t->packets)
 		return;
-	msg.msg_namelen = soft_sockaddr_make(&t->flow.dst, SOFT_UDP_PORT, &to);
-	put_control(t, /* cut= */ t->packets > 1, &msg);
-	rc = transmit(t->sender, &msg);
-	if ((rc == -EIO || rc == -EINVAL) && t->packets > 1) {
-		put_control(t, /* cut= */ false, &msg);
-		send_singly(link, &msg);
-	} else {
-		count(link, rc, t->packets, t->total);
+	link->given += t->packets;
+	if (t->total >= SHORT_BYTES)
+		link->bulk += t->total;
+	/* Few bytes, and nobody before them: to wake the other costs more. */
+	if (t != &link->own_train && (t->total >= SHORT_BYTES || !soft_outbox_sent(link->outbox))) {
+		soft_outbox_give(link->outbox);
+		link->train = &link->own_train;
+		return;
 	}
+	sent(link, t, soft_train_transmit(t));
 	t->packets = 0;
 }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * struct soft_outbox: trains of a link that a thread of its own sends, so that the kernel's copy is
+ * not the time of who builds them. A ring: who has the engine's lock builds a train in it and gives
+ * it (soft_train_send()), the thread sends it, and the next who builds counts what became of it.
+ *
+ *   reaped ─► counted | sent, result ◄─ done ◄─ to be sent ◄─ given ◄─ being built
+ *
+ * Its order is the wire's: while anything lies in it all that the link sends goes behind it.
+ */
+#ifndef SOFT_LINK_OUTBOX_H
+#define SOFT_LINK_OUTBOX_H
+
+#include <stdbool.h>
+
+#include "soft/link/link.h"
+
+struct soft_outbox;
+struct soft_train;
+
+int soft_outbox_new(struct soft_outbox **ret); /* -ENOMEM, or why there is no eventfd */
+void soft_outbox_free(struct soft_outbox *o);  /* NULL is fine; nobody sends from it any more */
+
+/* Under the engine's lock: */
+/* The link's trains go by it from the next one on; NULL: not any more, and it must be empty. */
+void soft_link_set_outbox(struct soft_link *link, struct soft_outbox *o);
+/* Where the next train is built; NULL: all are full. */
+struct soft_train *soft_outbox_next(struct soft_outbox *o);
+/* The train of soft_outbox_next() is whole. */
+void soft_outbox_give(struct soft_outbox *o);
+/* A train that was sent and is not counted yet, and what sendmsg() said; NULL: none. Calling it
+ * again makes its place free. */
+struct soft_train *soft_outbox_reap(struct soft_outbox *o, int *ret_rc);
+unsigned int soft_outbox_room(const struct soft_outbox *o); /* trains */
+/* Is all sent that was given? */
+bool soft_outbox_sent(const struct soft_outbox *o);
+
+/* The thread, without any lock: sends one train; false: there is none. */
+bool soft_outbox_send(struct soft_outbox *o);
+/* Sleeps until there is one, or somebody says that it is to end. */
+void soft_outbox_wait(struct soft_outbox *o);
+bool soft_outbox_ends(const struct soft_outbox *o);
+
+/* Anybody: the thread is to end when all is sent. */
+void soft_outbox_end(struct soft_outbox *o);
+
+#endif
