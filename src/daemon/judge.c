@@ -255,6 +255,8 @@ int pp_signals_judge(struct pp_ledger *k, const struct pp_round *round)
 	int r = 0;
 
 	k->rounds++;
+	if (round->n_parts)
+		k->round_ns = round->wall_ns;
 	k->left_out = round->left_out;
 	for (size_t p = 0; !r && p < round->n_parts; p++) {
 		size_t to = p + 1 < round->n_parts ? round->parts[p + 1].from : round->n;

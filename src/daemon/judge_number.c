@@ -76,6 +76,12 @@ static bool is_open(const struct pp_subject *e)
 	return e->of && !e->of->ended_ns && !e->of->quiet_now_ns;
 }
 
+/* With a bound `.for` is how long it must be broken. */
+static int64_t quiet_of(const struct pp_threshold *t)
+{
+	return t->time && !t->above.given ? t->time : PP_QUIET_NS;
+}
+
 int pp_judge_counter(struct pp_ledger *k, struct pp_subject *e, const struct pp_look *look,
 		     const struct pp_round *round)
 {
@@ -88,7 +94,7 @@ int pp_judge_counter(struct pp_ledger *k, struct pp_subject *e, const struct pp_
 	g.more = growth_of(e, look->number, g.seconds);
 	g.rate = g.more / g.seconds;
 	e->rate = g.rate;
-	if (g.more > 0)
+	if (t->above.given ? g.rate > bound * (1 - BACK) : g.more > 0)
 		e->moved_ns = round->now_ns;
 	s.level = t->leveled ? t->level : pp_signal_usual(e->kind);
 	if (t->above.given)
@@ -97,11 +103,11 @@ int pp_judge_counter(struct pp_ledger *k, struct pp_subject *e, const struct pp_
 		       (is_open(e) && e->beyond_ns);
 	else
 		s.on = g.more > 0;
-	if (!s.on && !t->above.given && is_open(e)) {
+	if (!s.on && is_open(e)) {
 		/* A restart counts as a look that moved: how long it was quiet is not known. */
 		if (!e->moved_ns)
 			e->moved_ns = round->now_ns;
-		if (round->now_ns - e->moved_ns < (t->time ? t->time : PP_QUIET_NS))
+		if (round->now_ns - e->moved_ns < quiet_of(t))
 			return 0;
 	}
 	if (s.on) {

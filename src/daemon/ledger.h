@@ -114,6 +114,8 @@ struct pp_ledger {
 	char boot[64];	   /* id of the boot that counters are of; "": not known */
 	char baseline[80]; /* id of the bundle; "": the first look */
 	int64_t baseline_ns, started_ns, saved_ns; /* wall */
+	int64_t round_ns;  /* wall, of this process: when something looked last */
+	int64_t period_ns; /* of this process, of what looks most often */
 	struct pp_state_check check[PP_LEDGER_CHECKS];
 	size_t n_checks;
 	unsigned char seed[16]; /* of the hash, so that nobody can choose what collides */

@@ -58,16 +58,21 @@ static void infos(struct pp_metrics *m, const struct pp_state *s)
 	pp_metrics_family(m, "peerpath_baseline", PP_METRICS_INFO, "",
 			  "The bundle that the node is compared with.");
 	pp_metrics_sample(m, bundle, PP_ARRAY_LEN(bundle), 1);
-	one(m, "peerpath_baseline_timestamp_seconds", PP_METRICS_GAUGE, "seconds",
-	    "When the baseline was taken, since 1970.", seconds(s->baseline_ns));
+	if (s->baseline_ns)
+		one(m, "peerpath_baseline_timestamp_seconds", PP_METRICS_GAUGE, "seconds",
+		    "When the baseline was taken, since 1970.", seconds(s->baseline_ns));
 }
 
 static void monitor(struct pp_metrics *m, const struct pp_state *s)
 {
 	one(m, "peerpath_monitor_start_timestamp_seconds", PP_METRICS_GAUGE, "seconds",
 	    "When the monitor was started, since 1970.", seconds(s->started_ns));
-	one(m, "peerpath_monitor_last_round_timestamp_seconds", PP_METRICS_GAUGE, "seconds",
-	    "When the monitor looked last, since 1970.", seconds(s->now_ns));
+	if (s->round_ns)
+		one(m, "peerpath_monitor_last_round_timestamp_seconds", PP_METRICS_GAUGE, "seconds",
+		    "When the monitor looked last, since 1970.", seconds(s->round_ns));
+	if (s->period_ns)
+		one(m, "peerpath_monitor_period_seconds", PP_METRICS_GAUGE, "seconds",
+		    "How often it looks at what it looks at most often.", seconds(s->period_ns));
 	one(m, "peerpath_monitor_rounds", PP_METRICS_COUNTER, "",
 	    "Rounds of looks since the monitor was started.", (double)s->rounds);
 }
@@ -101,7 +106,8 @@ static void check_number(struct pp_metrics *m, const struct pp_state *s, const c
 		const struct pp_state_check *c = &s->checks[i];
 		const struct pp_metrics_label labels[] = {{"check", c->name}};
 
-		if (which == DURATION && !c->duration_ns)
+		/* What is not known is left out: a 0 would be a time. */
+		if ((which == DURATION && !c->duration_ns) || (which == RUN && !c->run_ns))
 			continue;
 		pp_metrics_sample(m, labels, PP_ARRAY_LEN(labels),
 				  which == SIMULATED  ? c->simulated

@@ -170,6 +170,7 @@ static int open_ledger(struct pp_monitor *m, struct pp_error *err)
 	if (*m->keeper.why)
 		say_unkept(m);
 	m->k->started_ns = pp_clock_wall();
+	m->k->period_ns = pp_watching_period(&m->watching);
 	m->shown = m->k->told;
 	check_boot(m);
 	return 0;

@@ -107,6 +107,8 @@ int pp_state_make(const struct pp_ledger *k, int64_t wall_ns, struct pp_arena *a
 			     .baseline = *k->baseline ? copy(arena, k->baseline) : NULL,
 			     .baseline_ns = k->baseline_ns,
 			     .started_ns = k->started_ns,
+			     .round_ns = k->round_ns,
+			     .period_ns = k->period_ns,
 			     .rounds = k->rounds,
 			     .n_checks = k->n_checks};
 	struct pp_state_check *checks = pp_arena_array(arena, PP_LEDGER_CHECKS, sizeof(*checks));

@@ -26,6 +26,8 @@ struct pp_state {
 	const char *baseline;	    /* id of the bundle, NULL: none */
 	int64_t baseline_ns;	    /* wall, when it was taken */
 	int64_t started_ns, now_ns; /* wall */
+	int64_t round_ns;	    /* wall, when something looked last; 0: not yet */
+	int64_t period_ns;	    /* between looks of what looks most often; 0: not told */
 	uint64_t rounds;
 	const struct pp_state_check *checks;
 	size_t n_checks;

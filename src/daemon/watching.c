@@ -77,6 +77,16 @@ int64_t pp_watching_next(const struct pp_watching *w)
 	return next;
 }
 
+int64_t pp_watching_period(const struct pp_watching *w)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < PP_WATCHERS_MOST && w->watchers[i]; i++)
+		if (period_of(w, i) < least)
+			least = period_of(w, i);
+	return least < INT64_MAX ? least : 0;
+}
+
 void pp_watching_done(struct pp_watching *w)
 {
 	for (size_t i = 0; i < PP_WATCHERS_MOST && w->watchers[i]; i++) {

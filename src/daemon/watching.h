@@ -32,6 +32,8 @@ struct pp_watching {
 int pp_watching_look(struct pp_watching *w, struct pp_round *round, struct pp_error *err);
 /* When the next of them looks, monotonic. */
 int64_t pp_watching_next(const struct pp_watching *w);
+/* Between looks of the one that looks most often. */
+int64_t pp_watching_period(const struct pp_watching *w);
 void pp_watching_done(struct pp_watching *w);
 
 #endif

@@ -136,6 +136,8 @@ def formats(program):
         ("peerpath_check_last_run_timestamp_seconds", (("check", "identity"),)): 1789990000,
         ("peerpath_check_duration_seconds", (("check", "identity"),)): 1.5,
         ("peerpath_check_simulated", (("check", "memory"),)): 1,
+        ("peerpath_monitor_period_seconds", ()): 5,
+        ("peerpath_check_last_run_timestamp_seconds", (("check", "library"),)): None,  # not known
         ("peerpath_signals_open", (("level", "alarm"), ("signal", "retransmits"))): 2,
         ("peerpath_signals_open", (("level", "early"), ("signal", "acs"))): 0,
         ("peerpath_signal_last_timestamp_seconds", (("signal", "acs"),)): 1790000000,
@@ -345,12 +347,12 @@ def until(what, seconds, condition):
 
 
 class Prometheus:
-    """The shipped rules, with shorter waits: 1m becomes 2s."""
+    """The shipped rules, with a shorter memory of an alarm: 5m becomes 3s."""
 
     def __init__(self, folder, data, jobs):
         rules = (data / "prometheus/peerpath.rules.yml").read_text()
-        need("for: 1m\n" in rules, "the rule of alarms waits for 1m")
-        (folder / "peerpath.rules.yml").write_text(rules.replace("for: 1m\n", "for: 2s\n"))
+        need("[5m]) > 0\n" in rules, "the rule of alarms remembers for 5m")
+        (folder / "peerpath.rules.yml").write_text(rules.replace("[5m]) > 0\n", "[3s]) > 0\n"))
         (folder / "prometheus.yml").write_text(
             "global: {scrape_interval: 1s, evaluation_interval: 1s, scrape_timeout: 1s}\nrule_files: [peerpath.rules.yml]\n"
             "scrape_configs:\n" + "".join(
@@ -403,6 +405,8 @@ def dashboard(data, names):
             query = target["expr"].replace("$instance", ".*").replace("$__rate_interval", "1m")
             answer = ask("query", query=query)
             need(answer["status"] == "success", f"{panel['title']}: {answer.get('error')}: {query}")
+            nobody = ask("query", query=target["expr"].replace("$instance", "nobody").replace("$__rate_interval", "1m"))
+            need(not nobody["data"]["result"], f"{panel['title']}: of a node that nobody watches: {nobody}")
             for name in re.findall(r"peerpath_[a-z0-9_]+", query):
                 need(name in names or name in LIVE_ONLY, f"{panel['title']}: nobody exports {name}")
     cells = [(p["gridPos"]["x"] + dx, p["gridPos"]["y"] + dy) for p in doc["panels"]
@@ -442,6 +446,27 @@ def scraped(program, data, folder, alarms):
         server.wait(timeout=20)
 
 
+def not_looked(words, port):
+    """With a long period the time of the last look stays what it was, however often it is scraped; the period is told beside it."""
+    process = subprocess.Popen([*words, "--period", "1h", "--listen", str(port)], stdout=subprocess.DEVNULL)
+
+    def look():
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        c.request("GET", "/metrics")
+        samples = parse(c.getresponse().read().decode())[0]
+        c.close()
+        return samples[("peerpath_monitor_last_round_timestamp_seconds", ())], samples[("peerpath_monitor_period_seconds", ())]
+
+    try:
+        until("the first look", 60, look)
+        first = look()
+        time.sleep(1)
+        need(look() == first and first[1] == 3600, f"the last look: {first}, then {look()}")
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
 def monitored(peerpath, make, data, folder):
     """The monitor itself on a recorded machine: a port goes down, which the site calls an alarm; Prometheus tells; it comes back."""
     machine, port = folder / "machine", PORT + 2
@@ -456,6 +481,7 @@ def monitored(peerpath, make, data, folder):
         need(done.returncode == 64 and done.stderr, f"{extra}: {done.returncode} {done.stderr}")
     done = subprocess.run([*words, "--once", "--textfile", str(prom)], capture_output=True, timeout=60, check=False)
     need(prom.exists() and parse(prom.read_text())[0].get(("peerpath_monitor_rounds_total", ())) == 1, f"--once --textfile: {done}")
+    not_looked(words, port + 1)
     monitor = subprocess.Popen([*words, "--listen", str(port), "--textfile", str(prom)], stdout=subprocess.DEVNULL)
     p = Prometheus(folder, data, [("peerpath", port, "/metrics")])
     try:

@@ -45,6 +45,7 @@ static const struct pp_look looks[] = {
 static const struct pp_state_check checks[] = {
 	{"identity", PP_PASS, false, 1789990000 * PP_SECOND, 1500000000},
 	{"memory", PP_UNKNOWN, true, 1789990001 * PP_SECOND, 0},
+	{"library", PP_UNKNOWN, false, 0, 0}, /* when is not known */
 };
 
 static struct pp_state state_of(struct pp_signal signals[16], size_t alarms)
@@ -66,7 +67,9 @@ static struct pp_state state_of(struct pp_signal signals[16], size_t alarms)
 				 .baseline = "a-bundle",
 				 .baseline_ns = AT,
 				 .started_ns = AT,
-				 .now_ns = AT + PP_SECOND / 2,
+				 .now_ns = AT + PP_SECOND,
+				 .round_ns = AT + PP_SECOND / 2,
+				 .period_ns = 5 * PP_SECOND,
 				 .rounds = 17,
 				 .checks = checks,
 				 .n_checks = sizeof(checks) / sizeof(checks[0]),
@@ -98,7 +101,7 @@ static int page(void *ctx, enum pp_metrics_format format, struct pp_buf *to)
 	struct pp_signal signals[16];
 	struct pp_state s = state_of(signals, alarms_of(ctx));
 
-	s.now_ns = pp_clock_wall();
+	s.now_ns = s.round_ns = pp_clock_wall();
 	if (!access(ctx, F_OK))
 		pp_metrics_write(&s, format, to);
 	return access(ctx, F_OK) ? -EIO : 0;

@@ -268,6 +268,11 @@ static void test_counter_threshold(void **unused)
 	number_of(&w, 5, PP_SIGNAL_RETRANSMITS, 2490); /* 92: not back yet */
 	told(&w, "");
 	number_of(&w, 5, PP_SIGNAL_RETRANSMITS, 2900); /* 82 */
+	told(&w, "");
+	/* One burst: open for as long as who is paged needs to see it. */
+	number_of(&w, 590, PP_SIGNAL_RETRANSMITS, 2900);
+	told(&w, "");
+	number_of(&w, 5, PP_SIGNAL_RETRANSMITS, 2900);
 	told(&w, "ends alarm retransmits");
 	end(&w);
 }
