@@ -52,12 +52,28 @@ const char *pp_short_text(const char *text, char *buf, size_t size)
 	return buf;
 }
 
-const char *pp_level_reason(const struct pp_threshold *t, enum pp_signal_level level)
+const char *pp_level_reason(const struct pp_threshold *t, enum pp_signal_kind kind,
+			    enum pp_signal_level level, char text[PP_REASON])
 {
-	if (t->leveled)
-		return level == PP_LEVEL_ALARM ? "an alarm by the site's policy"
-					       : "the site's policy makes it no alarm";
-	return "no alarm without a threshold in the site's policy";
+	bool bound = (t->above.given || t->below.given) && !t->ours;
+
+	text[0] = '\0';
+	if (!t->leveled && bound)
+		(void)snprintf(text, PP_REASON,
+			       "; no alarm: the site's policy has a bound, and no '%s = alarm'",
+			       pp_signal_key(kind));
+	else if (t->leveled && level == PP_LEVEL_ALARM)
+		(void)snprintf(text, PP_REASON, "; an alarm by the site's policy");
+	else if (t->leveled && level < t->level && pp_signal_shape(kind) == PP_SHAPE_EVENT)
+		(void)snprintf(text, PP_REASON, "; %s by the site's policy when more than %.6g",
+			       pp_level_name(t->level), t->above.number);
+	else if (t->leveled && level < t->level)
+		(void)snprintf(text, PP_REASON, "; %s after %.6g s by the site's policy",
+			       pp_level_name(t->level), (double)t->time / 1e9);
+	else if (t->leveled)
+		(void)snprintf(text, PP_REASON, "; no more than %s by the site's policy",
+			       pp_level_name(t->level));
+	return text;
 }
 
 /* What a state is without having been seen so before: a call that hangs is never its own normal. */

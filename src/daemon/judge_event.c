@@ -44,13 +44,13 @@ static enum pp_signal_level level_of(const struct pp_threshold *t, enum pp_signa
 
 static int set_text(struct pp_case *c, const struct pp_threshold *t)
 {
-	char text[PP_SENTENCE], value[480], bound[96] = "";
+	char text[PP_SENTENCE], value[480], bound[96] = "", reason[PP_REASON];
 
 	if (t->above.given && c->level == PP_LEVEL_ALARM)
 		(void)snprintf(bound, sizeof(bound), " (more than %.6g times)", t->above.number);
-	(void)snprintf(text, sizeof(text), "%s of %s: %s%s; %s", pp_signal_key(c->kind), c->object,
+	(void)snprintf(text, sizeof(text), "%s of %s: %s%s%s", pp_signal_key(c->kind), c->object,
 		       pp_short_text(c->after ? c->after : "", value, sizeof(value)), bound,
-		       pp_level_reason(t, c->level));
+		       pp_level_reason(t, c->kind, c->level, reason));
 	return pp_text_set(&c->text, text);
 }
 

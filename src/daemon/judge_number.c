@@ -51,14 +51,14 @@ static void counter_text(const struct pp_subject *e, const struct growth *g,
 			 const struct pp_threshold *t, enum pp_signal_level level, char *text,
 			 size_t size)
 {
-	char bound[96];
+	char bound[96], reason[PP_REASON];
 
-	(void)snprintf(text, size, "%s of %s: %.6g more within %.3g s, %.3g per second%s%s; %s",
+	(void)snprintf(text, size, "%s of %s: %.6g more within %.3g s, %.3g per second%s%s%s",
 		       pp_signal_key(e->kind), e->object, g->more, g->seconds, g->rate,
 		       t->above.given ? ", " : "",
 		       t->above.given ? pp_bound_text(&t->above, "above", NAN, bound, sizeof(bound))
 				      : "",
-		       pp_level_reason(t, level));
+		       pp_level_reason(t, e->kind, level, reason));
 }
 
 /* Since when a bound has been broken; true when for as long as the policy wants. */
@@ -162,7 +162,7 @@ int pp_judge_gauge(struct pp_ledger *k, struct pp_subject *e, const struct pp_lo
 {
 	const struct pp_threshold *t = pp_threshold_of(round->thresholds, e->kind, e->object);
 	struct pp_shown s = {.numbers = true, .quiet_ns = PP_QUIET_NS, .raw = e->raw};
-	char text[PP_SENTENCE], before[40], after[40], bound[96];
+	char text[PP_SENTENCE], before[40], after[40], bound[96], reason[PP_REASON];
 	const struct pp_bound *by;
 	const char *word = "";
 
@@ -174,12 +174,11 @@ int pp_judge_gauge(struct pp_ledger *k, struct pp_subject *e, const struct pp_lo
 	if (s.on) {
 		(void)snprintf(before, sizeof(before), "%.6g", normal_of(e));
 		(void)snprintf(after, sizeof(after), "%.6g", look->number);
-		(void)snprintf(text, sizeof(text), "%s of %s is %s%s%s, %s; %s",
+		(void)snprintf(text, sizeof(text), "%s of %s is %s%s%s, %s%s",
 			       pp_signal_key(e->kind), e->object, after,
 			       *pp_signal_unit(e->kind) ? " " : "", pp_signal_unit(e->kind),
 			       pp_bound_text(by, word, normal_of(e), bound, sizeof(bound)),
-			       t->ours ? "no alarm without a threshold in the site's policy"
-				       : pp_level_reason(t, s.level));
+			       pp_level_reason(t, e->kind, s.level, reason));
 		s.before = isnan(normal_of(e)) ? NULL : before;
 		s.after = after;
 		s.text = text;

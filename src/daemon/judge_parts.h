@@ -7,7 +7,7 @@
 
 #include "daemon/judge.h"
 
-enum { PP_OBJECT_TEXT = 512, PP_SENTENCE = 1024 };
+enum { PP_OBJECT_TEXT = 512, PP_SENTENCE = 1024, PP_REASON = 128 };
 
 /* Equal ones of an event, and what comes and goes, are one signal for so long. */
 static const int64_t PP_QUIET_NS = (int64_t)10 * 60 * 1000000000;
@@ -16,9 +16,12 @@ static const int64_t PP_QUIET_NS = (int64_t)10 * 60 * 1000000000;
 const char *pp_object_text(const char *object, char buf[PP_OBJECT_TEXT]);
 /* A text that may be long, for a sentence; @size at least 8. */
 const char *pp_short_text(const char *text, char *buf, size_t size);
-/* Words of the policy's part in a level: "an alarm by the policy", "no alarm without a threshold".
+/*
+ * The policy's part in a level, behind a sentence: "; an alarm by the site's policy", "; alarm
+ * after 600 s by the site's policy"; "" where it says nothing of it.
  */
-const char *pp_level_reason(const struct pp_threshold *t, enum pp_signal_level level);
+const char *pp_level_reason(const struct pp_threshold *t, enum pp_signal_kind kind,
+			    enum pp_signal_level level, char text[PP_REASON]);
 
 /* What a rule found of an entry. */
 struct pp_shown {

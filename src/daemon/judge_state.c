@@ -25,7 +25,7 @@ int pp_judge_state(struct pp_ledger *k, struct pp_subject *e, const struct pp_ro
 	const struct pp_threshold *t = pp_threshold_of(round->thresholds, e->kind, e->object);
 	bool differs = e->has_base && strcmp(e->base, e->value) != 0;
 	struct pp_shown s = {.on = differs, .before = e->base, .after = e->value, .raw = e->raw};
-	char text[PP_SENTENCE], now[240], was[240];
+	char text[PP_SENTENCE], now[240], was[240], reason[PP_REASON];
 
 	if (!differs)
 		e->beyond_ns = 0;
@@ -38,11 +38,12 @@ int pp_judge_state(struct pp_ledger *k, struct pp_subject *e, const struct pp_ro
 		if (e->of && !e->of->ended_ns && e->of->level > s.level && t->leveled &&
 		    e->of->level <= t->level)
 			s.level = e->of->level;
-		(void)snprintf(
-			text, sizeof(text), "%s of %s is %s; %s %s; %s", pp_signal_key(e->kind),
-			e->object, pp_short_text(e->value, now, sizeof(now)),
-			e->base_bundled ? "the baseline has" : "at the first look it was",
-			pp_short_text(e->base, was, sizeof(was)), pp_level_reason(t, s.level));
+		(void)snprintf(text, sizeof(text), "%s of %s is %s; %s %s%s",
+			       pp_signal_key(e->kind), e->object,
+			       pp_short_text(e->value, now, sizeof(now)),
+			       e->base_bundled ? "the baseline has" : "at the first look it was",
+			       pp_short_text(e->base, was, sizeof(was)),
+			       pp_level_reason(t, e->kind, s.level, reason));
 		s.text = text;
 	}
 	return pp_case_show(k, e, &s, round);

@@ -11,6 +11,7 @@
 #include "daemon/state_make.h"
 #include "daemon/teller.h"
 #include "judge/policy.h"
+#include "judge/rule.h"
 #include "node/source.h"
 #include "base/banned.h"
 
@@ -28,6 +29,7 @@ struct pp_monitor {
 	uint64_t shown;				   /* tellings that people have seen */
 	char save_error[512], tell_error[512];	   /* said once */
 	uint64_t untold_said;
+	bool named; /* objects of the policy that are not there were said */
 };
 
 static void say(const struct pp_monitor *m, const char *text)
@@ -60,12 +62,26 @@ static int remember(void *ctx, const char *watcher, const char *key, const char 
 	return r == -E2BIG ? 0 : r;
 }
 
+/* The monitor forbids nothing itself: but a policy that `check` refuses is none here either. */
+static int check_forbidden(const struct pp_policy *policy, struct pp_error *err)
+{
+	struct pp_rules *rules = NULL;
+	int r = pp_policy_word(policy, 0) ? pp_rules_load(NULL, &rules, err) : 0;
+
+	if (!r && rules)
+		r = pp_policy_check(policy, rules, err);
+	pp_rules_free(rules);
+	return r;
+}
+
 static int load_thresholds(const struct pp_monitor *m, struct pp_thresholds **ret,
 			   struct pp_error *err)
 {
 	struct pp_policy *policy = NULL;
 	int r = pp_policy_load(m->o.policy, &policy, err);
 
+	if (!r)
+		r = check_forbidden(policy, err);
 	if (!r)
 		r = pp_thresholds_new(policy, ret, err);
 	pp_policy_free(policy);
@@ -327,6 +343,27 @@ static int look_at_keeper(struct pp_monitor *m, struct pp_round *round)
 	return r;
 }
 
+/* May be there later (a process, a figure): no fault, but a name that is misspelt is never. */
+static void say_strange(struct pp_monitor *m)
+{
+	enum pp_signal_kind kind;
+	const char *object;
+	char line[512];
+
+	for (size_t i = 0; (object = pp_threshold_object(m->thresholds, i, &kind)); i++) {
+		if (pp_signal_shape(kind) == PP_SHAPE_EVENT || kind == PP_SIGNAL_WATCHER ||
+		    kind == PP_SIGNAL_HUNG_CALL || pp_subject_find(m->k, kind, object))
+			continue;
+		(void)snprintf(
+			line, sizeof(line),
+			"the policy names '%s/%.200s', and nothing that is watched is called "
+			"so now: peerpath monitor --show has the names",
+			pp_signal_key(kind), object);
+		say(m, line);
+	}
+	m->named = true;
+}
+
 int pp_monitor_round(struct pp_monitor *m, struct pp_error *err)
 {
 	struct pp_round round = {.thresholds = m->thresholds};
@@ -342,6 +379,8 @@ int pp_monitor_round(struct pp_monitor *m, struct pp_error *err)
 		r = pp_signals_judge(m->k, &round);
 	if (r)
 		return pp_error_set(err, r, "out of memory");
+	if (!m->named)
+		say_strange(m);
 	if (is_time_to_save(m, round.now_ns))
 		(void)save(m, round.wall_ns, round.now_ns);
 	/* What is not written is told too: an alarm does not wait for a disk. */
@@ -367,6 +406,7 @@ int pp_monitor_reload(struct pp_monitor *m, struct pp_error *err)
 		return r;
 	pp_thresholds_free(m->thresholds);
 	m->thresholds = fresh;
+	m->named = false;
 	return take_baseline(m, err);
 }
 

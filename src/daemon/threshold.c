@@ -103,6 +103,13 @@ static int take(struct pp_thresholds *t, const struct pp_policy *policy,
 		return refuse(policy, w, err, "only a gauge can be below something");
 	if (w->percent && shape != PP_SHAPE_GAUGE)
 		return refuse(policy, w, err, "only a gauge has a normal to be a share of");
+	/* Numbers of all kinds are 0 or more, but for an application's. */
+	if (bound && kind != PP_SIGNAL_SLO && w->number < 0)
+		return refuse(policy, w, err, "it is never below 0");
+	if (w->part == PP_WATCH_BELOW && kind != PP_SIGNAL_SLO && w->number <= 0)
+		return refuse(policy, w, err, "it is never below 0");
+	if (w->percent && w->number <= 0)
+		return refuse(policy, w, err, "a share of what is normal is more than 0%");
 	at = place(t, kind, w->object);
 	if (!at)
 		return refuse(policy, w, err, "more objects than there may be");
@@ -155,6 +162,24 @@ static int check(const struct pp_thresholds *t, const struct pp_policy *policy,
 	return 0;
 }
 
+/* Whatever the number is, one of the two is broken; told with the line that is behind. */
+static int check_sides(struct pp_thresholds *t, const struct pp_policy *policy,
+		       const struct pp_policy_watch *w, struct pp_error *err)
+{
+	enum pp_signal_kind kind;
+	const struct pp_threshold *at;
+
+	if (w->part != PP_WATCH_ABOVE && w->part != PP_WATCH_BELOW)
+		return 0;
+	(void)pp_signal_find(w->key, &kind);
+	at = place(t, kind, w->object);
+	if (at && at->above.given && at->below.given && at->above.percent == at->below.percent &&
+	    at->above.number < at->below.number)
+		return refuse(policy, w, err,
+			      ".above is less than .below: nothing would be within both");
+	return 0;
+}
+
 /* Kinds first, so that an object starts from what is said of its kind, in whatever order. */
 static int take_all(struct pp_thresholds *t, const struct pp_policy *policy, struct pp_error *err)
 {
@@ -165,6 +190,8 @@ static int take_all(struct pp_thresholds *t, const struct pp_policy *policy, str
 		for (size_t i = 0; !r && (w = pp_policy_watch_at(policy, i)); i++)
 			if (!w->object == !pass)
 				r = take(t, policy, w, err);
+	for (size_t i = 0; !r && (w = pp_policy_watch_at(policy, i)); i++)
+		r = check_sides(t, policy, w, err);
 	return r ? r : check(t, policy, err);
 }
 
@@ -198,6 +225,14 @@ struct pp_thresholds *pp_thresholds_free(struct pp_thresholds *t)
 		pp_arena_done(&t->arena);
 	free(t);
 	return NULL;
+}
+
+const char *pp_threshold_object(const struct pp_thresholds *t, size_t i, enum pp_signal_kind *ret)
+{
+	if (i >= t->n)
+		return NULL;
+	*ret = t->object[i].kind;
+	return t->object[i].object;
 }
 
 const struct pp_threshold *pp_threshold_of(const struct pp_thresholds *t, enum pp_signal_kind kind,

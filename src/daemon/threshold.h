@@ -41,6 +41,9 @@ struct pp_thresholds *pp_thresholds_free(struct pp_thresholds *t); /* returns NU
 const struct pp_threshold *pp_threshold_of(const struct pp_thresholds *t, enum pp_signal_kind kind,
 					   const char *object);
 
+/* Objects that the policy names, with their kind; NULL past the end. */
+const char *pp_threshold_object(const struct pp_thresholds *t, size_t i, enum pp_signal_kind *ret);
+
 /* "above 0.9", "below 25% of what is normal, 5000"; @normal NAN: not known. */
 const char *pp_bound_text(const struct pp_bound *b, const char *word, double normal, char *text,
 			  size_t size);

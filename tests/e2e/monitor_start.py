@@ -7,6 +7,7 @@ usage: monitor_start.py PEERPATH PROJECT-ROOT
 gone      all RDMA devices, after a reboot: with a baseline, in a service, and by the database alone
 counters  those of a port, which the baseline had
 calls     a library that is not there calls nothing
+policy    words that forbid nothing, and names that nothing has
 """
 import json
 import os
@@ -115,10 +116,24 @@ def calls(w):
     need(not opened(doc, "hung-call") and "hung-call" in opened(doc, "watcher"), f"no call is told as one that hangs: {doc['signals']}")
 
 
+def policy(w):
+    """A word that `check` refuses is refused here; a name that nothing has is said once."""
+    path = w.top / "policy.conf"
+    path.write_text("[forbid]\niommu-passthru = no\n[monitor]\nlink-state = alarm\n")
+    check = subprocess.run([PEERPATH, "check", "--replay", w.clean, "--policy", path], capture_output=True, text=True, timeout=60)
+    done = monitor("--replay", w.clean, "--once", "--policy", path)
+    line = check.stderr.split(": ", 1)[1]
+    need(check.returncode == done.returncode == 65 and done.stderr.split(": ", 1)[1] == line and "did you mean" in line, f"[forbid]: {check}, {done}")
+    path.write_text("[forbid]\niommu-passthrough = no\n[monitor]\nlink-state/mlx5_99 = alarm\nlink-state/0000:19:00.0 port 1 = alarm\n")
+    done = monitor("--replay", w.clean, "--policy", path, "--period", "50ms", "--for", "300ms")
+    said = [line for line in done.stderr.splitlines() if "the policy names" in line]
+    need(done.returncode == 0 and len(said) == 1 and "link-state/mlx5_99" in said[0], f"an object that is not there: {done}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as top:
         w = World(top)
-        for part in (gone, counters, calls):
+        for part in (gone, counters, calls, policy):
             part(w)
     sys.exit(1 if FAULTS else 0)
 

@@ -404,6 +404,45 @@ static void test_normal(void **unused)
 	end(&w);
 }
 
+static void text_ends(const struct world *w, size_t i, const char *end_of)
+{
+	const char *text = w->k->cases[i]->text;
+	size_t n = strlen(text), k = strlen(end_of);
+
+	if (n < k || strcmp(text + n - k, end_of) != 0)
+		fail_msg("'%s' does not end with '%s'", text, end_of);
+}
+
+/* What the policy has to do with the level, in its words: never more than it says. */
+static void test_reasons(void **unused)
+{
+	struct world w;
+
+	(void)unused;
+	begin(&w, "[monitor]\nretransmits.above = 100\nlink-state = alarm\nlink-state.for = 10m\n"
+		  "link-speed = info\nkernel-log = alarm\nkernel-log.above = 1\n");
+	number_of(&w, 1, PP_SIGNAL_RETRANSMITS, 0);
+	number_of(&w, 1, PP_SIGNAL_RETRANSMITS, 500);
+	told(&w, "begins early retransmits");
+	text_ends(
+		&w, 0,
+		"above 100; no alarm: the site's policy has a bound, and no 'retransmits = alarm'");
+	state_of(&w, 1, PP_SIGNAL_LINK_STATE, "a", "up");
+	state_of(&w, 1, PP_SIGNAL_LINK_STATE, "a", "down");
+	text_ends(&w, 1, "it was up; alarm after 600 s by the site's policy");
+	state_of(&w, 600, PP_SIGNAL_LINK_STATE, "a", "down");
+	text_ends(&w, 1, "it was up; an alarm by the site's policy");
+	state_of(&w, 1, PP_SIGNAL_LINK_SPEED, "a", "400");
+	state_of(&w, 1, PP_SIGNAL_LINK_SPEED, "a", "100");
+	text_ends(&w, 2, "it was 400; no more than info by the site's policy");
+	event_of(&w, 1, "xid", "b:1");
+	text_ends(&w, 3, "xid; alarm by the site's policy when more than 1");
+	state_of(&w, 1, PP_SIGNAL_ACS, "b", "0");
+	state_of(&w, 1, PP_SIGNAL_ACS, "b", "RR");
+	text_ends(&w, 4, "at the first look it was 0"); /* the policy says nothing */
+	end(&w);
+}
+
 /* Counters that the baseline could read and nobody can now; others that it could not read either.
  */
 static void test_counters_lost(void **unused)
@@ -572,6 +611,17 @@ static void test_policy(void **unused)
 	refused("[monitor]\nhost-cpu/ = early\n", "for one object only");
 	refused("[monitor]\nhost-cpu.abov = 1\n", "KEY, KEY.above");
 	refused("[monitor]\napplication-slo/a.b = alarm\n", "an alarm needs .above or .below");
+	/* What can never be right. */
+	refused("[monitor]\nretransmits.above = -1\n",
+		"p.conf:2: 'retransmits': it is never below 0");
+	refused("[monitor]\nkernel-log.above = -1\n", "never below 0");
+	refused("[monitor]\nbar1-free.below = 0\n", "never below 0");
+	refused("[monitor]\nhost-cpu.above = 0%\n",
+		"p.conf:2: 'host-cpu': a share of what is normal");
+	refused("[monitor]\nhost-cpu.above = 0.2\nhost-cpu.below = 0.5\n",
+		"p.conf:2: 'host-cpu': .above is less");
+	refused("[monitor]\nhost-cpu/node.above = 0.2\nhost-cpu.below = 0.5\n",
+		"p.conf:2: 'host-cpu': .above is less");
 }
 
 /* The last telling's member "earlier", "kind object level at;" each; "null". */
@@ -708,6 +758,7 @@ int main(void)
 		cmocka_unit_test(test_gauge),
 		cmocka_unit_test(test_normal),
 		cmocka_unit_test(test_counters_lost),
+		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_gone),
