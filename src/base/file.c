@@ -41,6 +41,18 @@ static int hidden_name(const char *file, unsigned int how, char **ret)
 	return -ENOMEM;
 }
 
+/* A rename would put a file in the place of a device or a pipe, for all who use it. */
+static int look_before(const char *file)
+{
+	struct stat there;
+
+	if (lstat(file, &there))
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISDIR(there.st_mode))
+		return -EISDIR;
+	return S_ISREG(there.st_mode) || S_ISLNK(there.st_mode) ? 0 : -ENOTSUP;
+}
+
 static int create(char *hidden, unsigned int how)
 {
 	int fd;
@@ -84,6 +96,7 @@ int pp_file_replace(const char *file, const void *bytes, size_t len, mode_t mode
 	int PP_AUTO_CLOSE folder = -1;
 	int r = hidden_name(file, how, &hidden), fd;
 
+	r = r ? r : look_before(file);
 	if (!r && !(how & PP_REPLACE_CACHED)) {
 		folder = open_folder(file);
 		r = folder < 0 && folder != -EACCES ? folder : 0;
@@ -109,6 +122,7 @@ int pp_file_replaceable(const char *file)
 	char *PP_AUTO_FREE hidden = NULL;
 	int r = hidden_name(file, 0, &hidden), fd;
 
+	r = r ? r : look_before(file);
 	if (r)
 		return r;
 	fd = create(hidden, 0);

@@ -28,7 +28,8 @@ enum pp_replace {
  * @mode: exactly this, whatever the umask is. @how: of enum pp_replace. Without
  * PP_REPLACE_CACHED content and name are on the disk when this returns 0.
  *
- * Errors as mkostemp(3), write(2), fsync(2), rename(2); -EISDIR where @file ends with "/". After an
+ * Errors as mkostemp(3), write(2), fsync(2), rename(2); -EISDIR for a folder and where @file
+ * ends with "/"; -ENOTSUP where a device, a pipe or a socket has the name. After an
  * error the old file stands and nothing is left beside it; only where the folder itself could not
  * be put on the disk the new one stands already.
  */

@@ -4,9 +4,11 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/out.h"
 #include "base/parse.h"
 #include "cli/guarded.h"
@@ -232,11 +234,17 @@ static int say_late(const struct pp_args *args, const struct pp_guarded *g)
 
 static int relay(const struct pp_args *args, const struct pp_guarded *g)
 {
+	char text[128];
+	int r;
+
 	(void)fwrite(pp_buf_text(&g->err), 1, g->err.len, stderr);
 	if (g->why[0])
 		return say_late(args, g);
-	(void)fwrite(pp_buf_text(&g->out), 1, g->out.len, stdout);
-	return fflush(stdout) && g->code <= PP_EXIT_UNKNOWN ? pp_help_finish() : g->code;
+	r = pp_fd_write(STDOUT_FILENO, pp_buf_text(&g->out), g->out.len);
+	if (r && g->code <= PP_EXIT_UNKNOWN)
+		return pp_complain(args, PP_EXIT_INTERNAL, "cannot write the output: %s",
+				   pp_errno_text(r, text, sizeof(text)));
+	return g->code;
 }
 
 static int translate(enum style style, const struct pp_args *args, const struct pp_guarded *g,

@@ -14,6 +14,7 @@
 
 #include "base/words.h"
 #include "cli/interrupt.h"
+#include "cli/session.h"
 #include "base/banned.h"
 
 enum { MAX_OUT = 64 << 20, MAX_ERR = 64 << 10, ROUND_MS = 100, REAP_TRIES = 50 };
@@ -27,6 +28,7 @@ static PP_NORETURN void child(const struct pp_verb *verb, const struct pp_args *
 	/* It may have died before the kernel was told. */
 	if (getppid() != parent)
 		_exit(PP_EXIT_INTERNAL);
+	pp_session_show_on(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 	if (dup2(out[1], STDOUT_FILENO) < 0 || dup2(err[1], STDERR_FILENO) < 0)
 		_exit(PP_EXIT_INTERNAL);
 	code = verb->run(args);

@@ -103,6 +103,7 @@ int pp_nfd_write(const struct pp_args *args, const struct pp_session *s, const s
 	/* Its reader need not be who writes it. */
 	r = b.failed ? -ENOMEM : pp_file_replace(file, pp_buf_text(&b), b.len, 0644, 0);
 	return r ? pp_complain(args, PP_EXIT_INTERNAL, "cannot write '%s': %s", file,
-			       pp_errno_text(r, text, sizeof(text)))
+			       r == -ENOTSUP ? "no regular file"
+					     : pp_errno_text(r, text, sizeof(text)))
 		 : 0;
 }

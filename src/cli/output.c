@@ -17,7 +17,7 @@ static int refuse(const char *file, bool force)
 	if (stat(file, &st))
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP; /* behind a link, too */
 	return force ? 0 : -EEXIST;
 }
 
@@ -37,7 +37,8 @@ static int say(const char *file, int r, struct pp_error *err)
 	if (r == -EEXIST)
 		return pp_error_set(err, r, "'%.200s' exists; --force replaces it", file);
 	return r ? pp_error_set(err, r, "cannot write '%s': %s", file,
-				pp_errno_text(r, text, sizeof(text)))
+				r == -ENOTSUP ? "no regular file"
+					      : pp_errno_text(r, text, sizeof(text)))
 		 : 0;
 }
 

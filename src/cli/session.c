@@ -43,6 +43,14 @@ static int open_source(const struct pp_args *args, struct pp_source **ret, struc
 	return pp_source_live(ret, err);
 }
 
+/* What the output is for in the end: of a process whose answer another relays, that one's. */
+static int shown_on = STDOUT_FILENO;
+
+void pp_session_show_on(int fd)
+{
+	shown_on = fd;
+}
+
 static bool want_color(const struct pp_args *args)
 {
 	const char *when = pp_args_get(args, "color"), *no = getenv("NO_COLOR");
@@ -50,7 +58,7 @@ static bool want_color(const struct pp_args *args)
 
 	if (when && strcmp(when, "auto") != 0)
 		return !strcmp(when, "always");
-	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+	return isatty(shown_on) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 /* Columns of the terminal; 0 = the default, for what is no terminal. */
@@ -58,7 +66,7 @@ static unsigned int terminal_width(void)
 {
 	struct winsize w;
 
-	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || w.ws_col < 40)
+	if (!isatty(shown_on) || ioctl(shown_on, TIOCGWINSZ, &w) || w.ws_col < 40)
 		return 0;
 	return w.ws_col;
 }

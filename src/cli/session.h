@@ -24,6 +24,12 @@ struct pp_session {
  * Returns 0 or an exit code after one line on stderr.
  */
 int pp_session_open(const struct pp_args *args, bool keep_record, struct pp_session *ret);
+/*
+ * Whose width and colors the output has: the terminal on @fd instead of standard output. For a
+ * process whose output another relays there. Before any output is opened.
+ */
+void pp_session_show_on(int fd);
+
 /* Only the output, for verbs that read no node. */
 int pp_session_open_output(const struct pp_args *args, struct pp_session *ret);
 /* Output and source, for verbs that need no collected node. */

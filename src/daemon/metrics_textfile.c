@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/metrics.h"
 
+#include <errno.h>
+
 #include "base/file.h"
 #include "base/banned.h"
 
@@ -19,6 +21,7 @@ int pp_metrics_textfile(const struct pp_state *s, const char *file, struct pp_er
 			: pp_file_replace(file, text.data, text.len, 0644,
 					  PP_REPLACE_ALONE | PP_REPLACE_CACHED);
 	return r ? pp_error_set(err, r, "cannot write '%s': %s", file,
-				pp_errno_text(r, why, sizeof(why)))
+				r == -ENOTSUP ? "no regular file"
+					      : pp_errno_text(r, why, sizeof(why)))
 		 : 0;
 }

@@ -14,7 +14,9 @@ import json
 import os
 import re
 import signal
+import stat
 import struct
+import subprocess
 import sys
 import time
 
@@ -101,6 +103,12 @@ def styles(work):
     expect(os.listdir(f"{work}/here") == [], "--quick", "leaves", os.listdir(f"{work}/here"))
     go("prove", "--quick", "--replay", f"{work}/good", "-o", "node.tar.zst", cwd=f"{work}/here")
     expect(os.listdir(f"{work}/here") == ["node.tar.zst"], "--quick -o", os.listdir(f"{work}/here"))
+    for words in ((), ("-j",), ("--exit-style=nagios",)):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([machines.PROGRAM, "prove", "--quick", "--replay", f"{work}/good", *words],
+                                  stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        expect(done.returncode == (3 if "--exit-style=nagios" in words else 70), "full disk", words, done.returncode)
+        expect("No space left" in done.stderr and done.stderr.count("\n") == 1, "full disk", words, done.stderr)
     # In a job's allocation it is about this node alone: no other rank is waited for.
     status, _, _ = go("prove", "--quick", "--replay", f"{work}/good",
                       env=environment(SLURM_PROCID="1", SLURM_NTASKS="2", SLURM_JOB_ID="1", SLURM_STEP_ID="0"))
@@ -170,7 +178,6 @@ def hung(work):
     expect(time.monotonic() - started < 120, "deadlines", time.monotonic() - started)
 
     # Who ends the program ends its child.
-    import subprocess
     env = kernel or library
     p = subprocess.Popen([machines.PROGRAM, "prove", "--quick", "--deadline", "60"], env=env,
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -245,6 +252,10 @@ def labels(work):
     expect(status == 70 and "cannot write" in err, "no directory", status, err)
     status, _, err = go("prove", "--quick", "--replay", f"{work}/good", "--nfd", f"{work}/features.d/")
     expect(status == 70, "a directory", status, err)
+    # A device or a pipe stays what it is: a rename would break it for everybody.
+    os.mkfifo(f"{work}/pipe")
+    status, _, err = go("prove", "--quick", "--replay", f"{work}/good", "--nfd", f"{work}/pipe")
+    expect(status == 70 and "no regular file" in err and stat.S_ISFIFO(os.stat(f"{work}/pipe").st_mode), "a pipe", status, err)
     # Node names and firmware strings are free text: this machine's own, whatever they are, give legal values.
     go("prove", "--quick", "--nfd", f"{work}/own")
     with open(f"{work}/own", encoding="ascii") as text:

@@ -18,7 +18,7 @@ import time
 import machines
 
 failures = []
-FITTING = ((), ("identity",), ("identity", "--facts"), ("topo",), ("check",))
+FITTING = ((), ("identity",), ("identity", "--facts"), ("topo",), ("check",), ("prove", "--quick"))
 
 
 def fail(name, text):
@@ -63,6 +63,8 @@ def colors(work):
     tree = f"{work}/good"
     if "\033[" not in on_terminal("check", "--replay", tree):
         fail("xterm", "no color")
+    if "\033[" not in on_terminal("prove", "--quick", "--replay", tree):
+        fail("xterm", "no color of an answer that another process has written")
     if "\033[" in on_terminal("check", "--replay", tree, term="dumb"):
         fail("dumb", "colored")
 

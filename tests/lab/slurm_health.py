@@ -11,6 +11,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -44,7 +45,8 @@ def node():
     """State and reason, as Slurm says."""
     _, text = run("scontrol", "show", "node", "lab1")
     reason = re.search(r"^ *Reason=(.*?)(?: \[[^]]*\])?$", text, re.M)
-    return re.search(r"State=(\S+)", text)[1], reason[1] if reason else ""
+    # Whether slurmd was heard of lately is this machine's load.
+    return re.search(r"State=(\S+)", text)[1].replace("+NOT_RESPONDING", ""), reason[1] if reason else ""
 
 
 class World:
@@ -172,7 +174,8 @@ def mistyped(w):
     """Settings that no shell can use: nothing is known then, whatever sh is here, and that is said."""
     for what, text, says in (("a time", "PEERPATH_DEADLINE=10s\n", "from 1 to 30"), ("octal", "PEERPATH_DEADLINE=08\n", "from 1 to 30"),
                              ("no number", "PEERPATH_DEADLINE=soon\n", "from 1 to 30"), ("a quote", "PEERPATH_ARGS='\n", "cannot be read"),
-                             ("an end", "exit 1\n", "cannot be read"), ("words", "PEERPATH_ARGS=--policyy\n", "no verdict")):
+                             ("an end", "exit 1\n", "cannot be read"), ("words", "PEERPATH_ARGS=--policyy\n", "unknown option 'policyy'"), ("unknown", "PEERPATH_ON_UNKNOWN=fial\n", "ON_UNKNOWN is"),
+                             ("bad", "PEERPATH_FAIL_ON=degrded\n", "FAIL_ON is")):
         w.set("bad")
         with open(SETTINGS, "a", encoding="ascii") as file:
             file.write(text)
@@ -181,6 +184,9 @@ def mistyped(w):
                 status, said = script(*words, shell=shell)
                 expect(status == 0 and says in said and len(said.splitlines()) == 1, f"settings, {what}", shell, words, status, said)
         expect(free(*node()), f"settings, {what}: nothing is done", node())
+    for words, env, says in ((("prlog",), {"SLURMD_NODENAME": "lab1"}, "unknown mode"), ((), {}, "SLURMD_NODENAME is not set")):
+        status, said = run(f"{SCRIPTS}/healthcheck", *words, env=env)
+        expect(status == 0 and says in said and len(said.splitlines()) == 1, "by hand", words, status, said)
     # What is not set is empty, as sh has it.
     w.set("good")
     with open(SETTINGS, "a", encoding="ascii") as file:
@@ -241,6 +247,19 @@ def prolog(w):
         w.until(f"{what}: the health check takes it back", free)
         run("scancel", number)
         expect(job()[1] == "COMPLETED", f"{what}: then jobs run")
+    # A link in a folder of Prologs; and one that lost what it needs.
+    w.set("bad")
+    os.mkdir("prolog.d")
+    os.symlink(f"{SCRIPTS}/prolog", "prolog.d/50-peerpath")
+    status, said = run("prolog.d/50-peerpath", env={"SLURMD_NODENAME": "lab1"})
+    expect(status == 1 and "no RDMA device" in said, "a Prolog by a link", status, said)
+    w.until("a Prolog by a link: the node is drained", lambda s, r: drained(s, r) and r.startswith("peerpath: fail: "))
+    w.set("good")
+    expect(script() == (0, ""), "the health check", script())
+    w.until("the health check takes it back", free)
+    shutil.copy(f"{SCRIPTS}/prolog", "prolog.d/alone")
+    status, said = run("prolog.d/alone", env={"SLURMD_NODENAME": "lab1"})
+    expect(status == 0 and "healthcheck cannot be read" in said, "a Prolog alone", status, said)
     # Somebody's drain stays somebody's when a job that was on its way meets a bad node.
     run("scontrol", "update", "NodeName=lab1", "State=drain", "Reason=disk is swapped, Anna")
     w.set("bad")

@@ -46,7 +46,12 @@ def daemonset(doc):
     expect(match and match.items() <= template["metadata"]["labels"].items(), "selector does not match the template")
     pod = template["spec"]
     expect(pod.get("restartPolicy", "Always") == "Always", "restartPolicy of a DaemonSet")
-    labels("nodeSelector", pod["nodeSelector"])
+    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    for term in terms:
+        for e in term["matchExpressions"]:
+            expect(e["operator"] == "In" and e["values"], "node affinity", e)
+            for value in e["values"]:
+                labels("node affinity", {e["key"]: value})
     for bad in ("hostPID", "hostIPC", "serviceAccountName"):
         expect(bad not in pod, bad)
     expect(pod["automountServiceAccountToken"] is False, "a token of the API server")
