@@ -226,7 +226,8 @@ static void test_names(void **state)
 	assert_true(holds("here", text_new));
 	assert_int_equal(chdir("/"), 0);
 
-	/* Who has a pipe open would wait for ever; a device would be a file for all from then on. */
+	/* Who has a pipe open would wait for ever; a device would be a file for all from then on.
+	 */
 	assert_int_equal((unlink(link), mkfifo(link, 0600)), 0);
 	assert_int_equal(pp_file_replace(link, text_new, LEN, 0644, 0), -ENOTSUP);
 	assert_int_equal(pp_file_replaceable(link), -ENOTSUP);
