@@ -510,7 +510,8 @@ static void test_bandwidth(void **state)
 	began = pp_clock_monotonic();
 	for (int i = 0; i < 200; i++)
 		soft_link_send(sender, &path, &packet, &piece, 1);
-	/* 256 KiB of 4 KiB packets wait, 4058 bytes each with all around them; one leaves in 32 ms. */
+	/* 256 KiB of 4 KiB packets wait, 4058 bytes each with all around them; one leaves in 32 ms.
+	 */
 	gone = (pp_clock_monotonic() - began) / (32 * PP_MILLISECOND);
 	assert_in_range(fault.lost, gone < 200 - 66 ? 200 - 66 - gone : 0, 200 - 64);
 	due = soft_link_flush(sender);
