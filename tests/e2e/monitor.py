@@ -748,8 +748,20 @@ def earlier():
         slo(1000)(w.node)
         ends = w.run()
         need([(e["what"], e["earlier"]) for e in ends] == [("ends", alarm["earlier"])], f"its end: {ends}")
-        # Rows of somebody else's making are left out.
+        # A database of before there was such a list: brought up by the monitor, and by nobody who only reads.
         db = sqlite3.connect(w.top / "m.db")
+        shutil.copy(w.top / "m.db", w.top / "old.db")
+        old = sqlite3.connect(w.top / "old.db")
+        old.execute("DROP TABLE monitor_earlier")
+        old.execute("UPDATE peerpath_schema SET version = 1 WHERE name = 'monitor'")
+        old.commit()
+        old.close()
+        done = monitor("--show", "--state", w.top / "old.db")
+        need(done.returncode == 65 and "version 1 of schema monitor, 2 is needed" in done.stderr, f"an older one: {done.returncode} {done.stderr}")
+        done = monitor("--replay", w.top / "node", "--state", w.top / "old.db", "--once", "-j")
+        of = [s["earlier"] for s in json.loads(done.stdout)["signals"] if s["kind"] == "application-slo"]
+        need(done.returncode in (0, 1) and of == [[]] and "damaged" not in done.stderr, f"an older one: {done.returncode} {done.stderr} {of}")
+        # Rows of somebody else's making are left out.
         db.execute("INSERT INTO monitor_earlier VALUES (?, 99, -1, 'nonsense', 'loud', 'x', -5)", (alarm["signal"],))
         db.execute("INSERT INTO monitor_earlier VALUES (?, 98, 1, 'acs', 'early', ?, 9223372036854775807)", (alarm["signal"], "\x1b[31m" + "y" * 5000))
         db.commit()
