@@ -13,6 +13,7 @@
 #include "cli/monitor_export.h"
 #include "cli/session.h"
 #include "daemon/loop.h"
+#include "daemon/slo.h"
 #include "base/banned.h"
 
 enum { LOGS_MOST = 64, STATE_BYTES = 64 << 20 };
@@ -24,7 +25,7 @@ struct run {
 	struct pp_monitor *monitor;
 	struct pp_monitor_export export;
 	const char *logs[LOGS_MOST + 1];
-	char where[4096];
+	char where[4096], slo[PP_SLO_TEXT]; /* slo "": none */
 	pp_ns period, duration;
 	bool quiet; /* the document at the end says it all */
 };
@@ -93,10 +94,41 @@ static int read_time(const struct run *v, const char *name, pp_ns most, pp_ns *r
 			   "--%s does not take '%s': a time such as 20ms, 5s or 10m", name, text);
 }
 
+/* What would be for nothing, since the database alone is read. */
+static int check_show(const struct pp_args *args)
+{
+	static const char *const not_with[] = {"once",	   "for",    "period", "baseline",
+					       "simulate", "events", "log",    "slo",
+					       "policy",   "replay", "root"};
+
+	for (size_t i = 0; pp_args_has(args, "show") && i < PP_ARRAY_LEN(not_with); i++)
+		if (pp_args_has(args, not_with[i]))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "--show looks at nothing: it takes no --%s",
+					   not_with[i]);
+	return 0;
+}
+
+static int read_slo(struct run *v)
+{
+	const char *given = pp_args_get(v->args, "slo");
+	bool live = !pp_args_has(v->args, "replay") && !pp_args_has(v->args, "root");
+	struct pp_error err = {0};
+
+	return given && pp_slo_resolve(given, live, v->slo, &err)
+		       ? pp_complain(v->args, PP_EXIT_USAGE, "--slo: %s", err.text)
+		       : 0;
+}
+
 static int read_options(struct run *v)
 {
 	size_t n = pp_args_count(v->args, "log");
-	int r = read_time(v, "period", 24 * 3600 * PP_SECOND, &v->period);
+	int r = check_show(v->args);
+
+	if (!r)
+		r = read_slo(v);
+	if (!r)
+		r = read_time(v, "period", 24 * 3600 * PP_SECOND, &v->period);
 
 	if (!r)
 		r = read_time(v, "for", 366 * 24 * 3600 * PP_SECOND, &v->duration);
@@ -192,7 +224,7 @@ static int watch(struct run *v)
 		.baseline = pp_args_get(v->args, "baseline"),
 		.events = pp_args_get(v->args, "events"),
 		.logs = v->logs[0] ? v->logs : NULL,
-		.slo = pp_args_get(v->args, "slo"),
+		.slo = *v->slo ? v->slo : NULL,
 		.simulate = pp_args_has(v->args, "simulate"),
 		.any_node = pp_args_has(v->args, "any-node"),
 		.period_ns = v->period,
@@ -217,6 +249,9 @@ static int watch(struct run *v)
 	v->export.monitor = v->monitor;
 	r = pp_loop_run(&loop, &err);
 	code = r ? pp_complain(v->args, PP_EXIT_INTERNAL, "%s", err.text) : finish(v);
+	/* Who asked for one round wanted its file. */
+	if (v->quiet && v->export.failed)
+		code = PP_EXIT_INTERNAL;
 	v->export.monitor = NULL;
 	v->monitor = pp_monitor_close(v->monitor);
 	return code;

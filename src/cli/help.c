@@ -65,8 +65,10 @@ static void print_exits(const char *exits)
 {
 	char text[512];
 
-	(void)snprintf(text, sizeof(text), "Exit status: %s, %s", exits ? exits : USUAL_EXITS,
-		       OTHER_EXITS);
+	bool whole = exits && *exits && exits[strlen(exits) - 1] == '.';
+
+	(void)snprintf(text, sizeof(text), "Exit status: %s%s%s", exits ? exits : USUAL_EXITS,
+		       whole ? "" : ", ", whole ? "" : OTHER_EXITS);
 	(void)printf("\n");
 	print_wrapped(text, 0, 0);
 }

@@ -2,7 +2,9 @@
 #include "cli/monitor_export.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "base/file.h"
 #include "cli/session.h"
 #include "base/banned.h"
 
@@ -37,10 +39,19 @@ int pp_monitor_export_open(struct pp_monitor_export *e, const struct pp_args *ar
 		return pp_complain(args, PP_EXIT_USAGE,
 				   "--show looks at nothing: it takes no --listen and no "
 				   "--textfile");
+	r = e->textfile ? pp_file_replaceable(e->textfile) : 0;
+	if (r)
+		return pp_complain(args, PP_EXIT_INTERNAL, "--textfile '%s' cannot be written: %s",
+				   e->textfile, pp_source_why(r));
 	r = listen ? pp_exporter_open(listen, page, e, &e->exporter, &err) : 0;
-	return r ? pp_complain(args, r == -EINVAL ? PP_EXIT_USAGE : PP_EXIT_INTERNAL, "%s",
-			       err.text)
-		 : 0;
+	if (r)
+		return pp_complain(args, r == -EINVAL ? PP_EXIT_USAGE : PP_EXIT_INTERNAL, "%s",
+				   err.text);
+	/* Of port 0 the kernel chose one. */
+	if (listen && (!strcmp(listen, "0") || !strcmp(listen + strcspn(listen, ":"), ":0") ||
+		       strstr(listen, "]:0")))
+		(void)pp_complain(args, 0, "metrics at port %u", pp_exporter_port(e->exporter));
+	return 0;
 }
 
 void pp_monitor_export_close(struct pp_monitor_export *e)

@@ -376,10 +376,11 @@ const struct pp_verb pp_verbs[] = {
 	 "Looks at the node again and again, without traffic and without a CUDA context, compares\n"
 	 "with the baseline, and tells each change once: info, early or alarm. Nothing is an "
 	 "alarm\n"
-	 "without a threshold in the site's policy. State survives restarts; SIGHUP reads policy\n"
+	 "unless the site's policy says so. State survives restarts; SIGHUP reads policy\n"
 	 "and baseline anew. docs/monitor.md has what is watched.",
-	 "--once, --for, --show: 0 nothing is open, 1 a signal is, 2 nothing can be read; "
-	 "otherwise 0 told to stop",
+	 "--once, --for, --show: 0 nothing is open, 1 a signal is that is early or an alarm "
+	 "(--fail-on), 2 nothing can be read; 0 told to stop, by Ctrl-C too, 64 usage, 65 "
+	 "unreadable or tampered input, 70 internal.",
 	 monitor_options, pp_common_options, NULL, 0, 0, pp_cmd_monitor},
 	{"completion", "", "print the bash completion", "Prints the bash completion script.",
 	 "0 printed", NULL, pp_help_options, NULL, 0, 0, pp_cmd_completion},

@@ -9,15 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "daemon/apart.h"
 #include "daemon/loopback.h"
 #include "daemon/samples.h"
+#include "daemon/slo.h"
 #include "daemon/watch.h"
 #include "base/banned.h"
 
-enum { ANSWER = 4 << 20, MOST = 64, WHERE = 768 };
+enum { ANSWER = 4 << 20, MOST = 64 };
 static const pp_ns LIMIT = 2 * PP_SECOND;
 
 struct taking {
@@ -48,6 +50,50 @@ static int take(void *ctx, const char *name, size_t len, size_t bare, double val
 static bool is_url(const char *where)
 {
 	return !strncmp(where, "http://", 7);
+}
+
+/* A file, made whole: only then does it name one to a source. */
+static int resolve_file(const char *where, bool live, char ret[PP_PATH_MAX], struct pp_error *err)
+{
+	char dir[PP_PATH_MAX] = "/";
+
+	if (strstr(where, "://"))
+		return pp_error_set(err, -EINVAL, "'%.200s': a file, or http://127.0.0.1:PORT/PATH",
+				    where);
+	if (*where != '/' && !live)
+		return pp_error_set(err, -EINVAL,
+				    "'%.200s': in a recording, or another root, a file begins with "
+				    "'/'",
+				    where);
+	if (*where != '/' && !getcwd(dir, sizeof(dir)))
+		return pp_error_set(err, -EINVAL,
+				    "'%.200s': the working directory is not known: %s", where,
+				    pp_source_why(-errno));
+	return pp_path_join(dir, where, ret)
+		       ? pp_error_set(err, -EINVAL, "'%.200s...': too long", where)
+		       : 0;
+}
+
+int pp_slo_resolve(const char *given, bool live, char ret[PP_SLO_TEXT], struct pp_error *err)
+{
+	size_t len = strcspn(given, "#");
+	char where[PP_SLO_WHERE], path[PP_PATH_MAX];
+	struct pp_loopback l;
+	int r;
+
+	if (!len)
+		return pp_error_set(err, -EINVAL, "'%.200s' names no file and no endpoint", given);
+	(void)snprintf(where, sizeof(where), "%.*s", (int)(len < sizeof(where) ? len : 0), given);
+	r = !*where	    ? pp_error_set(err, -EINVAL, "'%.200s...': too long", given)
+	    : is_url(where) ? pp_loopback_parse(where, &l, err)
+			    : resolve_file(where, live, path, err);
+	if (r)
+		return r;
+	if (strlen(is_url(where) ? where : path) >= PP_SLO_WHERE ||
+	    snprintf(ret, PP_SLO_TEXT, "%s%s", is_url(where) ? where : path, given + len) >=
+		    PP_SLO_TEXT)
+		return pp_error_set(err, -EINVAL, "'%.200s...': too long", given);
+	return 0;
 }
 
 /* Either way the whole text. A recording opens no socket. */
@@ -103,7 +149,7 @@ static int look_now(struct pp_watch_context *at, struct pp_looks *into)
 	struct pp_buf PP_AUTO_BUF text = PP_BUF(ANSWER);
 	struct taking taking = {.into = into};
 	struct pp_error why = {0};
-	char where[WHERE];
+	char where[PP_SLO_WHERE];
 	size_t odd;
 	int r;
 

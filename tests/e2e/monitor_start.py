@@ -8,10 +8,12 @@ gone      all RDMA devices, after a reboot: with a baseline, in a service, and b
 counters  those of a port, which the baseline had
 calls     a library that is not there calls nothing
 policy    words that forbid nothing, and names that nothing has
+words     options that could only be for nothing
 """
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -130,10 +132,38 @@ def policy(w):
     need(done.returncode == 0 and len(said) == 1 and "link-state/mlx5_99" in said[0], f"an object that is not there: {done}")
 
 
+def words(w):
+    """What could only be for nothing is refused at the start, in one line."""
+    there = ["--replay", w.clean, "--once"]
+    for options, code, text in ((["--textfile", "/nonexistent/x.prom"], 70, "--textfile '/nonexistent/x.prom' cannot be written"),
+                                (["--slo", "ftp://x"], 64, "http://127.0.0.1"), (["--slo", "http://192.0.2.1/metrics"], 64, "--slo: "),
+                                (["--slo", "relative.prom"], 64, "begins with '/'"), (["--slo", "#tokens"], 64, "names no file")):
+        done = monitor(*there, *options)
+        need(done.returncode == code and text in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"{options}: {done}")
+    for options in (["--once"], ["--replay", w.clean], ["--baseline", w.base], ["--events", "x"], ["--log", "x"], ["--slo", "/x"], ["--for", "1s"]):
+        done = monitor("--show", "--state", w.top / "m.db", *options)
+        need(done.returncode == 64 and f"takes no {options[0]}" in done.stderr, f"--show {options}: {done}")
+    process = subprocess.Popen([PEERPATH, "monitor", "--replay", w.clean, "--listen", "0", "--for", "300ms"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    said = process.communicate(timeout=60)[1]
+    need(re.search(r"metrics at port [1-9]\d*$", said, re.M), f"--listen 0: {said}")
+    # Relative to where it is started; what is not there yet is said so, and found when it comes.
+    for name in ("figures.prom", "./figures.prom", f"../{w.top.name}/figures.prom"):
+        where = w.top / "figures.prom"
+        where.unlink(missing_ok=True)
+        for text in (None, "tokens_per_second 12\n"):
+            if text:
+                where.write_text(text)
+            done = monitor("--slo", name, "--state", ":memory:", "--once", "--json", cwd=w.top)
+            looks = [k for k in json.loads(done.stdout)["looks"] if k["kind"] == "application-slo"]
+            need(len(looks) == 1 and (looks[0]["number"] == 12 if text else looks[0]["unknown"] == f"{where}: absent"), f"--slo {name}: {looks}")
+    shown = subprocess.run([PEERPATH, "monitor", "--help"], capture_output=True, text=True, timeout=60).stdout
+    need("130" not in shown and "Ctrl-C" in shown, "--help: what Ctrl-C gives")
+
+
 def main():
     with tempfile.TemporaryDirectory() as top:
         w = World(top)
-        for part in (gone, counters, calls, policy):
+        for part in (gone, counters, calls, policy, words):
             part(w)
     sys.exit(1 if FAULTS else 0)
 
