@@ -12,6 +12,7 @@
 
 #include "daemon/watch.h"
 #include "daemon/wiring.h"
+#include "node/distance.h"
 #include "base/banned.h"
 
 enum { VALUE = 400 };
@@ -80,33 +81,104 @@ static int modules(const struct pp_node *n, struct pp_looks *into)
 									  : "not loaded");
 }
 
-/* A gpu's rail: which hca, how far, by what. */
-static int rails(const struct pp_node *n, struct pp_looks *into)
+/* The hcas that are nearest to a gpu by wiring alone: a rail goes elsewhere with a port's state. */
+struct near {
+	const struct pp_object *gpu;
+	enum pp_distance distance;
+	bool is_virtual; /* no physical function is there at all */
+	const char *route, *why, *route_why;
+	char hcas[VALUE];
+};
+
+static enum pp_distance distance_of(const char *name)
 {
-	static const enum pp_fact_id of_way[] = {PP_F_PAIR_DISTANCE, PP_F_PAIR_ROUTE};
-	struct pp_object *pair = NULL;
+	unsigned int d = 0;
+
+	while (d < PP_DISTANCE_UNKNOWN && strcmp(pp_distance_name(d), name) != 0)
+		d++;
+	return d;
+}
+
+static const char *word_of(const struct pp_object *pair, enum pp_fact_id id, const char **why)
+{
+	const struct pp_fact *f = pp_fact_get(pair, id);
+
+	if (!f || !f->known)
+		*why = f && f->why ? f->why : "not told";
+	return f && f->known ? f->str : "unknown";
+}
+
+static void meet(const struct pp_node *n, struct near *near, const struct pp_object *pair)
+{
+	enum pp_distance d = distance_of(word_of(pair, PP_F_PAIR_DISTANCE, &near->why));
+	bool is_virtual = pair->peer->pci >= 0 && n->pci.dev[pair->peer->pci].is_virtual > 0;
+	size_t used = strlen(near->hcas);
+	bool nearer = is_virtual != near->is_virtual ? near->is_virtual : d < near->distance;
+	const char *route, *why = NULL;
+
+	if (used && !nearer && (is_virtual != near->is_virtual || d > near->distance))
+		return;
+	route = word_of(pair, PP_F_PAIR_ROUTE, &why);
+	if (!used || nearer) {
+		near->distance = d;
+		near->is_virtual = is_virtual;
+		near->route = route;
+		near->route_why = NULL;
+		used = 0;
+	}
+	if (why)
+		near->route_why = why;
+	if (!strcmp(route, near->route))
+		(void)snprintf(near->hcas + used, sizeof(near->hcas) - used, "%s%s",
+			       used ? ", " : "", pair->peer->id);
+}
+
+static int tell_near(const struct near *near, struct pp_looks *into)
+{
+	/* A word that says unknown would be another word than the baseline's. */
+	if (near->why || near->route_why)
+		return pp_look_unknown(into, PP_SIGNAL_TOPOLOGY, near->gpu->id, "%s",
+				       near->why ? near->why : near->route_why);
+	if (!*near->hcas)
+		return pp_look_state(into, PP_SIGNAL_TOPOLOGY, near->gpu->id, NULL, "no hca");
+	return pp_look_state(into, PP_SIGNAL_TOPOLOGY, near->gpu->id, NULL, "%s, %s, to %s",
+			     pp_distance_name(near->distance), near->route, near->hcas);
+}
+
+/* The pairs of a gpu follow one another. */
+static int nearest(const struct pp_node *n, struct pp_looks *into)
+{
+	struct pp_object *pair = pp_object_next(&n->facts, PP_PAIR, NULL), *gpu = NULL;
+	const char *why =
+		!pair && n->facts.count[PP_HCA] ? "too many pairs to find their paths" : NULL;
 	int r = 0;
 
-	while (!r && (pair = pp_object_next(&n->facts, PP_PAIR, pair))) {
-		const struct pp_fact *unknown = NULL;
+	while (!r && (gpu = pp_object_next(&n->facts, PP_GPU, gpu))) {
+		struct near near = {.gpu = gpu,
+				    .why = gpu->pci < 0 ? "its PCI function is not known" : why};
 
-		if (!pp_fact_is(pair, PP_F_PAIR_RAIL) || !pair->parent || !pair->peer)
-			continue;
-		for (size_t i = 0; i < PP_ARRAY_LEN(of_way) && !unknown; i++) {
-			const struct pp_fact *f = pp_fact_get(pair, of_way[i]);
-
-			unknown = f && !f->known ? f : NULL;
-		}
-		/* A word that says unknown would be another word than the baseline's. */
-		r = unknown ? pp_look_unknown(into, PP_SIGNAL_TOPOLOGY, pair->parent->id, "%s",
-					      unknown->why ? unknown->why : "not told")
-			    : pp_look_state(into, PP_SIGNAL_TOPOLOGY, pair->parent->id, NULL,
-					    "%s, %s, to %s",
-					    pp_fact_str_or(pair, PP_F_PAIR_DISTANCE, "unknown"),
-					    pp_fact_str_or(pair, PP_F_PAIR_ROUTE, "unknown"),
-					    pair->peer->id);
+		for (; pair && pair->parent == gpu; pair = pp_object_next(&n->facts, PP_PAIR, pair))
+			if (pair->peer)
+				meet(n, &near, pair);
+		r = tell_near(&near, into);
 	}
-	return r ? r : tell(into, PP_SIGNAL_TOPOLOGY, "node", n->self, PP_F_TOPOLOGY_CLASS, "");
+	return r;
+}
+
+/* The digest names nobody: how many of each are a first answer, the rest is in other looks. */
+static int topology(const struct pp_node *n, struct pp_looks *into)
+{
+	const struct pp_fact *class = pp_fact_get(n->self, PP_F_TOPOLOGY_CLASS);
+	int r = nearest(n, into);
+
+	if (r || !class)
+		return r;
+	if (!class->known)
+		return pp_look_unknown(into, PP_SIGNAL_TOPOLOGY, "node", "%s",
+				       class->why ? class->why : "not known");
+	return pp_look_state(into, PP_SIGNAL_TOPOLOGY, "node", class->str,
+			     "class %.16s, gpus: %u, hcas: %u", class->str, n->facts.count[PP_GPU],
+			     n->facts.count[PP_HCA]);
 }
 
 static int acs_of(const struct pp_pci_dev *d, struct pp_looks *into)
@@ -115,10 +187,13 @@ static int acs_of(const struct pp_pci_dev *d, struct pp_looks *into)
 
 	(void)pp_bdf_format(&d->bdf, bdf);
 	if (d->acs_state == PP_ACS_UNREADABLE)
-		return pp_look_unknown(
-			into, PP_SIGNAL_ACS, bdf,
-			"only %d bytes of its config space could be read: run as root",
-			d->config_len);
+		return d->config_len < 0
+			       ? pp_look_unknown(into, PP_SIGNAL_ACS, bdf,
+						 "its config space could not be read")
+			       : pp_look_unknown(into, PP_SIGNAL_ACS, bdf,
+						 "only %d bytes of its config space could be "
+						 "read: run as root",
+						 d->config_len);
 	if (d->acs_state == PP_ACS_ABSENT)
 		return pp_look_state(into, PP_SIGNAL_ACS, bdf, d->path, "no ACS capability");
 	return pp_look_state(into, PP_SIGNAL_ACS, bdf, d->path, "%s",
@@ -238,7 +313,7 @@ int pp_watch_facts_add(struct pp_node *n, bool live, struct pp_looks *into)
 	if (!r)
 		r = modules(n, into);
 	if (!r)
-		r = rails(n, into);
+		r = topology(n, into);
 	if (!r)
 		r = acs(n, into);
 	if (!r)

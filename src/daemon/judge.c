@@ -227,11 +227,11 @@ static int judge_gone(struct pp_ledger *k, struct pp_subject *e, const struct pp
 		r = pp_text_set(&e->unknown, NULL);
 	if (r)
 		return r;
-	if (e->kind == PP_SIGNAL_LINK_STATE) {
-		if (!e->value || strcmp(e->value, PP_LINK_GONE) != 0)
+	if (e->kind == PP_SIGNAL_LINK_STATE || e->kind == PP_SIGNAL_TOPOLOGY) {
+		if (!e->value || strcmp(e->value, PP_OBJECT_GONE) != 0)
 			pp_subject_changed(k, e, PP_NOW);
 		e->known = e->known || e->has_base;
-		r = pp_text_set(&e->value, PP_LINK_GONE);
+		r = pp_text_set(&e->value, PP_OBJECT_GONE);
 		return r ? r : pp_judge_state(k, e, round);
 	}
 	e->now_ns = 0; /* what counts began anew when it is back */

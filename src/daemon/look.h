@@ -30,8 +30,8 @@ enum pp_signal_kind {
 #define PP_HUNG_CALL_FINE "returns"
 /* That of what the monitor knows (kind KEPT). */
 #define PP_KEPT_FINE "kept"
-/* The value of a port that was there and is there no more. */
-#define PP_LINK_GONE "gone"
+/* The value of a port, or of a gpu, that was there and is there no more. */
+#define PP_OBJECT_GONE "gone"
 
 /* What is known of something whose value is not. */
 enum pp_look_yet {

@@ -83,8 +83,12 @@ static int renew(struct pp_watch_context *at, struct facts *f, struct pp_error *
 	f->wiring = (struct pp_wiring){0};
 	f->collected = true;
 	f->since = 0;
-	if (r)
-		return pp_look_unknown(&f->last, PP_SIGNAL_FINGERPRINT, "node", "%s", err->text);
+	if (r) {
+		r = pp_look_unknown(&f->last, PP_SIGNAL_TOPOLOGY, "node", "%s", err->text);
+		return r ? r
+			 : pp_look_unknown(&f->last, PP_SIGNAL_FINGERPRINT, "node", "%s",
+					   err->text);
+	}
 	r = pp_watch_facts_add(node, at->live, &f->last);
 	if (!r)
 		r = pp_watch_hung_add(&f->hung, &f->last);

@@ -119,7 +119,7 @@ static int look(struct pp_watch_context *at, void **state, struct pp_looks *into
 
 		if (p->gone) {
 			r = pp_look_state(into, PP_SIGNAL_LINK_STATE, p->object, NULL,
-					  PP_LINK_GONE);
+					  PP_OBJECT_GONE);
 			continue;
 		}
 		r = state_of(at, p, into);

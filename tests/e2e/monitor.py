@@ -182,7 +182,7 @@ WALK = [
     ("nvidia-peermem", ["no-peermem"], {"peermem": "early"}),
     ("access control", ["acs-redirect"], {"acs": "early", "topology-class": "early"}),
     ("IOMMU", ["iommu-translated"], {"iommu": "early", "acs": ANY, "topology-class": ANY}),
-    ("a port is down", ["port-down"], {"link-state": "alarm", "topology-class": ANY}),
+    ("a port is down", ["port-down"], {"link-state": "alarm"}),
     ("a link is narrow", ["narrow-link"], {"link-speed": "early"}),
     ("flaps", lambda n: n.write(f"sys/devices/{NIC}/net/enp25s0/carrier_down_count", "3\n"), {"link-flaps": "early"}),
     ("symbol errors", lambda n: n.port("counters/symbol_error", 7), {"port-errors": "early"}),

@@ -7,6 +7,7 @@ usage: monitor_start.py PEERPATH PROJECT-ROOT
 gone      all RDMA devices, after a reboot: with a baseline, in a service, and by the database alone
 counters  those of a port, which the baseline had
 calls     a library that is not there calls nothing
+wiring    a port is down, a GPU is lost
 policy    words that forbid nothing, and names that nothing has
 words     options that could only be for nothing
 """
@@ -118,6 +119,32 @@ def calls(w):
     need(not opened(doc, "hung-call") and "hung-call" in opened(doc, "watcher"), f"no call is told as one that hangs: {doc['signals']}")
 
 
+def wiring(w):
+    """A port that is down is no other wiring; of a GPU that is lost its name is told."""
+    def down(node):
+        for name, text in (("state", "1: DOWN"), ("phys_state", "3: Disabled")):
+            next((node / "raw/sys/devices").rglob(f"0000:19:00.0/infiniband/*/ports/1/{name}")).write_text(text + "\n")
+
+    def lost(node):
+        (node / "raw/sys/bus/pci/devices/0000:2a:00.0").unlink()
+        for path in [p for p in (node / "raw/sys/devices").rglob("0000:2a:00.0")]:
+            shutil.rmtree(path)
+        for name in ("nvml", "cuda"):
+            answer = node / f"answers/{name}.json"
+            text = json.loads(answer.read_text())
+            for key in ("gpus", "devices"):
+                if key in text["data"]:
+                    text["data"][key] = [g for g in text["data"][key] if "2a:00.0" not in json.dumps(g).lower()]
+            answer.write_text(json.dumps(text))
+
+    _, doc = w.once(w.node(down))
+    need(set(opened(doc, "link-state")) == {"0000:19:00.0 port 1"} and not opened(doc, "topology-class"), f"a port that is down: {opened(doc, 'topology-class')}")
+    _, doc = w.once(w.node(lost))
+    found = opened(doc, "topology-class")
+    need(set(found) == {"0000:2a:00.0", "node"} and found["0000:2a:00.0"]["after"] == "gone", f"a lost GPU: {found}")
+    need("gpus: 1, hcas: 2" in found["node"]["after"] and "gpus: 2, hcas: 2" in found["node"]["before"], f"a lost GPU: {found}")
+
+
 def policy(w):
     """A word that `check` refuses is refused here; a name that nothing has is said once."""
     path = w.top / "policy.conf"
@@ -163,7 +190,7 @@ def words(w):
 def main():
     with tempfile.TemporaryDirectory() as top:
         w = World(top)
-        for part in (gone, counters, calls, policy, words):
+        for part in (gone, counters, calls, wiring, policy, words):
             part(w)
     sys.exit(1 if FAULTS else 0)
 
