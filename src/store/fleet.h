@@ -24,6 +24,11 @@
 /* As pp_sql_open(), and brings the tables up to date unless it is opened to read. */
 int pp_fleet_open(const char *where, unsigned int flags, struct pp_sql **ret, struct pp_error *err);
 
+/* pp_sql_renew(), and the tables of what is open then. For a server that runs for months. */
+int pp_fleet_renew(struct pp_sql *sql, struct pp_error *err);
+/* The database answers, and is a fleet's. */
+int pp_fleet_alive(struct pp_sql *sql, struct pp_error *err);
+
 struct pp_fleet_added {
 	size_t results, known; /* new; there already */
 	bool of_input;	       /* a failure is the fault of what was added, not of the database */

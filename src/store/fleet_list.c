@@ -121,7 +121,12 @@ int pp_fleet_list(struct pp_sql *sql, bool simulated, const struct pp_fleet_filt
 	PP_AUTO_BUF struct pp_buf software = PP_BUF(2048);
 	unsigned int limit = f->limit ? f->limit : PP_FLEET_LISTED;
 	struct pp_sql_value args[14];
+	enum pp_verdict verdict;
 
+	if (f->verdict && pp_verdict_parse(f->verdict, &verdict))
+		return pp_error_set(err, -EINVAL,
+				    "'%.64s' is no verdict: pass, degraded, unknown, fail",
+				    f->verdict);
 	pp_fleet_like(f->text, "%", &name);
 	pp_fleet_like(f->topology, "", &topology);
 	pp_fleet_like(f->software, "", &software);

@@ -57,3 +57,23 @@ int pp_fleet_open(const char *where, unsigned int flags, struct pp_sql **ret, st
 		*ret = sql;
 	return r;
 }
+
+int pp_fleet_renew(struct pp_sql *sql, struct pp_error *err)
+{
+	bool other = false;
+	int r = pp_sql_renew(sql, &other, err);
+
+	if (!r && other)
+		r = pp_sql_migrate(sql, "fleet", steps, err);
+	/* Somebody else's file: it is looked at again with each question. */
+	if (r && other)
+		pp_sql_lose(sql);
+	return r;
+}
+
+int pp_fleet_alive(struct pp_sql *sql, struct pp_error *err)
+{
+	int r = pp_fleet_renew(sql, err);
+
+	return r ? r : pp_sql_ask(sql, "SELECT 1 FROM documents LIMIT 1", NULL, 0, NULL, NULL, err);
+}

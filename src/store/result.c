@@ -85,17 +85,35 @@ static int kind_of(struct pp_reading *in, const json_t *doc)
 	return -1;
 }
 
-/* Whoever cannot be told from others is no node. */
-static void check(struct pp_reading *in)
+static void check_time(struct pp_reading *in, const char *text)
 {
 	pp_ns when;
 
-	if (in->r->when && pp_clock_parse(in->r->when, &when))
-		pp_reading_refuse(in, -EBADMSG, in->r->when, "is no time");
-	else if (in->r->when && when > pp_clock_wall() + AHEAD)
+	if (text && pp_clock_parse(text, &when))
+		pp_reading_refuse(in, -EBADMSG, text, "is no time");
+	else if (text && when > pp_clock_wall() + AHEAD)
 		/* It would be this node's last result until then, whatever comes after it. */
-		pp_reading_refuse(in, -EBADMSG, in->r->when,
+		pp_reading_refuse(in, -EBADMSG, text,
 				  "lies more than an hour ahead of the clock here");
+}
+
+/* The time of adding would make what is old its node's last: nothing stands in for a time. */
+static void check_times(struct pp_reading *in)
+{
+	check_time(in, in->r->when);
+	check_time(in, in->r->judged_at);
+	if (!in->r->when)
+		in->r->when = in->r->judged_at;
+	/* A comparison has none, and says nothing of what a node is. */
+	if (!in->failed && !in->r->when && strcmp(in->r->kind, "comparison") != 0)
+		pp_reading_refuse(in, -ENODATA, "the result", "does not say when it was measured");
+}
+
+/* Whoever cannot be told from others is no node. */
+static void check(struct pp_reading *in)
+{
+	if (!in->failed)
+		check_times(in);
 	if (!in->failed && !in->r->n_nodes)
 		pp_reading_refuse(in, -ENODATA, "the result", "names no node");
 	for (size_t i = 0; i < in->r->n_nodes && !in->failed; i++)

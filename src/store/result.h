@@ -73,7 +73,8 @@ struct pp_result {
 	struct pp_arena arena; /* everything below */
 	const char *kind;      /* "prove", "capture", "bench", "nccl_run", "canary", "comparison" */
 	char digest[65];       /* of the document, or the bundle */
-	const char *when;      /* "2026-11-29T15:20:01Z"; NULL: not told */
+	const char *when;      /* "2026-11-29T15:20:01Z"; NULL: its kind has none */
+	const char *judged_at; /* the same, of the judgement; NULL: not told */
 	bool simulated;	       /* or measured on a device that is no hardware */
 	enum pp_verdict verdict;
 	bool judged;			/* false: the document has no verdict */

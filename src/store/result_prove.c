@@ -48,6 +48,7 @@ void pp_result_prove(struct pp_reading *in, const json_t *doc)
 	if (!n)
 		return;
 	in->r->when = pp_reading_text(in, doc, "started");
+	in->r->judged_at = pp_reading_text(in, doc, "judged");
 	in->r->simulated = pp_reading_truth(in, doc, "simulated");
 	in->r->judged = pp_reading_verdict(in, doc, "verdict", &in->r->verdict);
 	n->software = pp_reading_text(in, doc, "software_fingerprint");

@@ -101,7 +101,7 @@ static enum MHD_Result begin(struct pp_serve *s, struct MHD_Connection *c, const
 {
 	bool pushes = !strcmp(path, "/push");
 
-	if (!is_called_so(s, c)) {
+	if (strcmp(path, PP_SERVE_HEALTH) != 0 && !is_called_so(s, c)) {
 		r->answered = true;
 		return pp_serve_refuse(c, MHD_HTTP_FORBIDDEN,
 				       "not called by a name of this server's: --host NAME");

@@ -29,27 +29,28 @@ static const char *parameter(const struct asking *a, const char *name)
 	return v && *v ? v : NULL;
 }
 
-static unsigned int number(const struct asking *a, const char *name)
+static int number(struct asking *a, const char *name, unsigned int *ret)
 {
 	const char *text = parameter(a, name);
 	uint64_t n = 0;
 
 	if (text && pp_parse_u64(text, 0, 10000000, &n))
-		return 0;
-	return (unsigned int)n;
+		return pp_error_set(&a->err, -EINVAL, "'%s' takes a number up to 10000000", name);
+	*ret = (unsigned int)n;
+	return 0;
 }
 
 static int nodes(struct asking *a)
 {
-	const struct pp_fleet_filter f = {.text = parameter(a, "text"),
-					  .verdict = parameter(a, "verdict"),
-					  .flavour = parameter(a, "module"),
-					  .topology = parameter(a, "wiring"),
-					  .software = parameter(a, "software"),
-					  .offset = number(a, "offset"),
-					  .limit = number(a, "limit")};
+	struct pp_fleet_filter f = {.text = parameter(a, "text"),
+				    .verdict = parameter(a, "verdict"),
+				    .flavour = parameter(a, "module"),
+				    .topology = parameter(a, "wiring"),
+				    .software = parameter(a, "software")};
+	int r = number(a, "offset", &f.offset);
 
-	return pp_fleet_list(a->s->sql, a->simulated, &f, a->o, &a->err);
+	r = r ? r : number(a, "limit", &f.limit);
+	return r ? r : pp_fleet_list(a->s->sql, a->simulated, &f, a->o, &a->err);
 }
 
 static int needs(struct asking *a, const char *what)
@@ -150,6 +151,15 @@ static int write_answer(struct asking *a, size_t path, char **ret_text, size_t *
 	return r;
 }
 
+/* Of the database that the path names now, not of one that was moved away or deleted. */
+static bool has_database(struct asking *a, enum MHD_Result *ret)
+{
+	if (!pp_fleet_renew(a->s->sql, &a->err))
+		return true;
+	*ret = pp_serve_refuse(a->c, MHD_HTTP_SERVICE_UNAVAILABLE, a->err.text);
+	return false;
+}
+
 static enum MHD_Result answer(struct asking *a, size_t path)
 {
 	struct MHD_Response *response;
@@ -191,20 +201,41 @@ static enum MHD_Result picture(struct asking *a)
 	return pp_serve_answer(a->c, MHD_HTTP_OK, response);
 }
 
+static enum MHD_Result health(struct asking *a)
+{
+	static const char text[] = "ok\n";
+	struct MHD_Response *response;
+
+	if (pp_fleet_alive(a->s->sql, &a->err))
+		return pp_serve_refuse(a->c, MHD_HTTP_SERVICE_UNAVAILABLE, a->err.text);
+	response = pp_web.create_response_from_buffer(sizeof(text) - 1, (void *)(uintptr_t)text,
+						      MHD_RESPMEM_PERSISTENT);
+	if (!response)
+		return MHD_NO;
+	(void)pp_web.add_response_header(response, "Content-Type", "text/plain");
+	return pp_serve_answer(a->c, MHD_HTTP_OK, response);
+}
+
 bool pp_serve_get(struct pp_serve *s, struct MHD_Connection *c, const char *path,
 		  enum MHD_Result *ret)
 {
 	struct asking a = {.s = s, .c = c};
 
 	a.simulated = parameter(&a, "simulated") != NULL;
+	if (!strcmp(path, PP_SERVE_HEALTH)) {
+		*ret = health(&a);
+		return true;
+	}
 	if (!strcmp(path, "/picture.svg")) {
-		*ret = picture(&a);
+		if (has_database(&a, ret))
+			*ret = picture(&a);
 		return true;
 	}
 	for (size_t i = 0; i < PP_ARRAY_LEN(paths); i++) {
 		if (strcmp(paths[i].path, path) != 0)
 			continue;
-		*ret = answer(&a, i);
+		if (has_database(&a, ret))
+			*ret = answer(&a, i);
 		return true;
 	}
 	return false;

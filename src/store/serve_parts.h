@@ -37,7 +37,10 @@ enum MHD_Result pp_serve_answer(struct MHD_Connection *c, unsigned int status,
 /* {"error": "..."} */
 enum MHD_Result pp_serve_refuse(struct MHD_Connection *c, unsigned int status, const char *why);
 
-/* GET: the JSON of /api/..., or the picture. False: no such path. */
+/* Asked by whoever watches a service, by any name: it tells nothing of the fleet. */
+#define PP_SERVE_HEALTH "/healthz"
+
+/* GET: the JSON of /api/..., the picture, or the health. False: no such path. */
 bool pp_serve_get(struct pp_serve *s, struct MHD_Connection *c, const char *path,
 		  enum MHD_Result *ret);
 

@@ -116,7 +116,9 @@ enum MHD_Result pp_serve_push_end(struct pp_serve *s, struct MHD_Connection *c,
 	if (r->failed)
 		return pp_serve_refuse(c, r->failed, r->why);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", r->file);
-	result = pp_fleet_add_file(s->sql, path, &added, &err);
+	result = pp_fleet_renew(s->sql, &err);
+	if (!result)
+		result = pp_fleet_add_file(s->sql, path, &added, &err);
 	if (result)
 		return pp_serve_refuse(c, status_of(result, &added), err.text);
 	return accepted(c, &added);

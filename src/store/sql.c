@@ -72,6 +72,26 @@ bool pp_sql_is_server(const struct pp_sql *sql)
 	return sql->engine->is_server;
 }
 
+int pp_sql_renew(struct pp_sql *sql, bool *ret_other, struct pp_error *err)
+{
+	int r = 0;
+	bool other = !sql->engine->is_server && pp_sqlite_has_moved(sql);
+
+	if (sql->begun || sql->asking)
+		return pp_error_set(err, -EBUSY, "a database that is opened again in its use");
+	if (other)
+		r = sql->engine->reopen(sql, err);
+	if (!r)
+		*ret_other = other;
+	return r;
+}
+
+void pp_sql_lose(struct pp_sql *sql)
+{
+	if (!sql->engine->is_server)
+		sql->engine->close(sql);
+}
+
 /* What one engine would take and the other refuse is refused here. */
 static int check_text(const struct pp_sql_value *v, struct pp_error *err)
 {

@@ -55,6 +55,15 @@ struct pp_sql *pp_sql_close(struct pp_sql *sql); /* returns NULL; what was begun
 
 bool pp_sql_is_server(const struct pp_sql *sql);
 
+/*
+ * SQLite: when the path names another file than the open one, or none, it is opened again as by
+ * pp_sql_open(); *@ret_other says so. What is written otherwise is in a file that nobody finds.
+ * Not within a transaction. After a failure nothing is open, and each call tries it again.
+ */
+int pp_sql_renew(struct pp_sql *sql, bool *ret_other, struct pp_error *err);
+/* SQLite: closes the file, so that the next pp_sql_renew() opens it again. */
+void pp_sql_lose(struct pp_sql *sql);
+
 /* A statement without rows. -ENOSPC for a full disk, -EEXIST for a key that is there. */
 int pp_sql_run(struct pp_sql *sql, const char *text, const struct pp_sql_value *args, size_t n,
 	       struct pp_error *err);

@@ -34,7 +34,7 @@ struct pp_sql_engine {
 	int (*script)(struct pp_sql *sql, const char *text, struct pp_error *err);
 	/* Schema of both to the engine's own words; appends to @out. */
 	void (*schema)(const char *text, struct pp_buf *out);
-	/* Has it gone, so that the statements so far are lost? */
+	/* Has it gone, so that the statements so far are lost? Then reopen() comes first. */
 	bool (*is_lost)(const struct pp_sql *sql);
 	/* Opens again what has gone. */
 	int (*reopen)(struct pp_sql *sql, struct pp_error *err);
@@ -58,6 +58,8 @@ struct pp_sql {
 };
 
 int pp_sqlite_open(struct pp_sql *sql, struct pp_error *err);
+/* The path names another file than the open one, or none. */
+bool pp_sqlite_has_moved(const struct pp_sql *sql);
 int pp_postgresql_open(struct pp_sql *sql, struct pp_error *err);
 
 /* `?` outside of literals, quoted names and comments becomes $1, $2, ... */

@@ -239,15 +239,7 @@ static void schema(const char *text, struct pp_buf *out)
 
 static bool is_lost(const struct pp_sql *sql)
 {
-	(void)sql;
-	return false;
-}
-
-static int reopen(struct pp_sql *sql, struct pp_error *err)
-{
-	(void)sql;
-	(void)err;
-	return 0;
+	return !sql->state;
 }
 
 static void close_file(struct pp_sql *sql)
@@ -270,6 +262,35 @@ static const char IS_FOREIGN[] =
 	"SELECT 1 WHERE EXISTS (SELECT 1 FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE "
 	"'!') AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = "
 	"'peerpath_schema')";
+
+static int reopen(struct pp_sql *sql, struct pp_error *err)
+{
+	struct file *f = sql->state;
+	int r;
+
+	/* What the write-ahead log holds is the old file's, and would be taken for the new one's.
+	 */
+	if (f && f->db)
+		(void)sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+						NULL);
+	close_file(sql);
+	r = pp_sqlite_open(sql, err);
+	if (r)
+		close_file(sql);
+	return r;
+}
+
+bool pp_sqlite_has_moved(const struct pp_sql *sql)
+{
+	const struct file *f = sql->state;
+	int moved = 0;
+
+	if (!f)
+		return true;
+	return strcmp(sql->where, ":memory:") != 0 &&
+	       sqlite3_file_control(f->db, NULL, SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+	       moved;
+}
 
 static const struct pp_sql_engine engine = {
 	.ask = ask,

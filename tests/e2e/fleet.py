@@ -8,6 +8,7 @@
     server    the server stopped in the middle, and back: nothing lost, nothing doubled
     together  ingests of the same files at once
     prune     old results go: the answers stay, and are those of a fleet that only has the rest
+    moved     a database that is deleted, moved away or replaced under the server
     push      HTTP: what must be refused, and what goes in
     curl      the lines of the documentation by which a node pushes
     page      the page in a headless Chromium, at 1440 and 390 pixels; SHOTS=DIR keeps pictures
@@ -114,18 +115,31 @@ def part_add(tmp):
     ahead = make_fleet.prove(plan, 3, 0)
     ahead.update(started="2199-01-01T00:00:00Z", judged="2199-01-01T00:00:00Z")
     (mixed / "ahead.json").write_text(json.dumps(ahead))
+    # A replay says no start; what it was judged at is a time like another.
+    for name, judged in (("word", "yesterday"), ("later", "2199-01-01T00:00:00Z"), ("february", "2026-02-30T00:00:00Z"), ("never", None)):
+        (mixed / f"{name}.json").write_text(json.dumps(make_fleet.prove(plan, 3, 0) | {"started": None, "judged": judged}))
     lines = list(make_fleet.results(make_fleet.Plan(20, 4), 15))
     (mixed / "half.jsonl").write_text("\n".join(lines[:2] + ['{"schema": "peerpath.prove/1"}'] + lines[2:]))
     (mixed / "good.jsonl").write_text("\n".join(make_fleet.results(make_fleet.Plan(20, 4), 18)))
     (mixed / "readme.txt").write_text("not a result")
     r = answer("fleet", "add", mixed, tmp / "none", database=db, code=65)
     left = {os.path.basename(x["file"]): x["why"] for x in r["left_out"]}
-    assert set(left) == {"tampered", "cut.tar.zst", "empty.json", "other.json", "newer.json", "deep.json", "ahead.json", "half.jsonl", "none"}, left
+    assert set(left) == {"tampered", "cut.tar.zst", "empty.json", "other.json", "newer.json", "deep.json", "ahead.json", "half.jsonl", "none",
+                         "word.json", "later.json", "february.json", "never.json"}, left
     assert "ahead of the clock" in left["ahead.json"], left
     assert "facts.json" in left["tampered"] and "line 3" in left["half.jsonl"] and "newer" in left["newer.json"], left
     assert (r["files"], r["results"]) == (1, 4), r
     hosts = {n["host"] for n in answer("fleet", "list", database=db)["nodes"]}
     assert make_fleet.host(18) in hosts and make_fleet.host(15) not in hosts, "half a file is nothing"
+
+    # A replay of what was judged long ago is no news of its node.
+    old = make_fleet.prove(plan, 3, 0) | {"started": None, "judged": "2025-01-02T03:04:05Z", "replayed": True, "verdict": "fail"}
+    (tmp / "old.json").write_text(json.dumps(old))
+    news = answer("fleet", "show", make_fleet.host(3), database=db)
+    assert answer("fleet", "add", tmp / "old.json", database=db)["results"] == 1
+    now = answer("fleet", "show", make_fleet.host(3), database=db)
+    assert (now["verdict"], now["at"]) == (news["verdict"], news["at"]), (now, news)
+    assert "2025-01-02T03:04:05Z" in {r["at"] for r in now["results"]}
 
     # What is damaged is found before the database is locked: it needs no writer to end.
     writer = sqlite3.connect(db, isolation_level=None)
@@ -708,6 +722,60 @@ def part_curl(tmp):
         for line in lines:
             assert "Bearer" not in str(push(line, s, 22))
         assert counts(db) == before and before["list"]["total"] == 2, before["list"]
+
+
+def part_moved(tmp):
+    """What was answered with 200 is in the file that the path names."""
+    plan, _ = make(tmp, 1, 1)
+    place = tmp / "place"
+    place.mkdir()
+    db, other = place / "fleet.db", tmp / "other.db"
+    docs = [json.dumps(make_fleet.prove(plan, 0, k)).encode() for k in range(6)]
+    wal = lambda p: [p.with_name(p.name + end) for end in ("", "-wal", "-shm")]  # noqa: E731
+    seen = lambda s: json.loads(s.ask("GET", "/api/nodes")[1])["total"]  # noqa: E731
+    kept = lambda p: len(answer("fleet", "show", "gpu00000", database=p)["results"])  # noqa: E731
+    with Serving(tmp, db) as s:
+        def push(k):
+            status, data, _ = s.push(docs[k])
+            assert status == 200 and json.loads(data)["results"] == 1, (k, status, data)
+
+        push(0)
+        push(1)
+        # deleted: what comes then is in the new file
+        for f in wal(db):
+            f.unlink(missing_ok=True)
+        assert seen(s) == 0
+        push(2)
+        assert kept(db) == seen(s) == 1
+        # moved away, without the files beside it: each has its own, and nothing of the other's
+        db.rename(other)
+        push(3)
+        push(4)
+        assert kept(db) == 2
+        assert kept(other) == 1
+        # replaced: the same result is new to the old file, since it is another one
+        for f in wal(db):
+            f.unlink(missing_ok=True)
+        other.rename(db)
+        push(3)
+        assert kept(db) == 2
+        assert s.ask("GET", "/healthz", host="10.0.0.7")[:2] == (200, b"ok\n")
+        # nowhere to make one: an error with the reason, and all is well when it is there again
+        away = tmp / "away"
+        place.rename(away)
+        for status, data, _ in (s.push(docs[5]), s.ask("GET", "/api/nodes"), s.ask("GET", "/healthz")):
+            assert status == 503 and str(db) in json.loads(data)["error"], (status, data)
+        away.rename(place)
+        push(5)
+        assert kept(db) == 3
+        # somebody else's
+        for f in wal(db):
+            f.unlink(missing_ok=True)
+        db.write_text("no database\n" * 1000)
+        for _ in range(2):
+            for status, data, _ in (s.push(docs[0]), s.ask("GET", "/api/odd"), s.ask("GET", "/healthz")):
+                assert status == 503 and json.loads(data)["error"], (status, data)
+        assert db.read_text().startswith("no database")
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&<script>document.title='owned'</script>"

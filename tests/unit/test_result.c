@@ -15,6 +15,8 @@
 	"\"gates\":[{\"name\":\"identity\",\"asked\":true,\"verdict\":\"pass\",\"claim\":\"c\"}]"
 #define PROVE(schema, rest) \
 	"{\"schema\":\"" schema "\",\"simulated\":false,\"verdict\":\"pass\"," rest "}"
+#define STARTED	       "\"started\":\"2026-11-30T10:00:00Z\","
+#define TIMELESS(rest) PROVE("peerpath.prove/1", NODE "," GATES rest)
 
 static int reading(const char *text, struct pp_result **ret)
 {
@@ -44,7 +46,7 @@ static void test_refused(void **state)
 		{"{\"schema\":\"peerpath.comparison/1\",\"simulated\":false,\"verdict\":\"pass\"}",
 		 -ENODATA},
 		{"{\"schema\":\"peerpath.nccl_run/1\",\"runs\":[]}", -EBADMSG},
-		{"{\"schema\":\"peerpath.bench/1\",\"nodes\":[{}]}", -ENODATA},
+		{"{\"schema\":\"peerpath.bench/1\"," STARTED "\"nodes\":[{}]}", -ENODATA},
 		{PROVE("peerpath.prove/1", GATES), -ENODATA},
 		{PROVE("peerpath.prove/1", NODE), -EBADMSG},
 		{"{\"schema\":\"peerpath.prove/1\",\"verdict\":\"pass\"," NODE "," GATES "}",
@@ -54,6 +56,14 @@ static void test_refused(void **state)
 		 -EBADMSG},
 		{PROVE("peerpath.prove/1", NODE "," GATES ",\"started\":\"yesterday\""), -EBADMSG},
 		{PROVE("peerpath.prove/1", NODE "," GATES ",\"started\":\"2199-01-01T00:00:00Z\""),
+		 -EBADMSG},
+		/* What has no time, or a wrong one, was once taken for the newest. */
+		{TIMELESS(""), -ENODATA},
+		{TIMELESS(",\"started\":null,\"judged\":null"), -ENODATA},
+		{TIMELESS(",\"started\":null,\"judged\":\"yesterday\""), -EBADMSG},
+		{TIMELESS(",\"started\":null,\"judged\":\"2199-01-01T00:00:00Z\""), -EBADMSG},
+		{TIMELESS(",\"started\":null,\"judged\":\"2026-02-30T00:00:00Z\""), -EBADMSG},
+		{TIMELESS(",\"started\":\"2026-11-30T10:00:00Z\",\"judged\":\"yesterday\""),
 		 -EBADMSG},
 		{PROVE("peerpath.prove/1",
 		       NODE ",\"gates\":[{\"name\":\"six\",\"asked\":true,\"verdict\":\"pass\"}]"),
@@ -90,6 +100,20 @@ static void test_prove(void **state)
 	pp_result_free(r);
 }
 
+/* A replay of a recording without a time is of when it was judged, not of when it is added. */
+static void test_judged(void **state)
+{
+	struct pp_result *r = NULL;
+
+	(void)state;
+	assert_int_equal(reading(TIMELESS(",\"started\":null,\"judged\":"
+					  "\"2025-03-01T10:00:00Z\""),
+				 &r),
+			 0);
+	assert_string_equal(r->when, "2025-03-01T10:00:00Z");
+	pp_result_free(r);
+}
+
 /* A name of a stranger's node: cut, without what drives a terminal. */
 static void test_hostile_text(void **state)
 {
@@ -100,7 +124,8 @@ static void test_hostile_text(void **state)
 	memset(name, 'n', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
 	(void)snprintf(text, sizeof(text),
-		       "{\"schema\":\"peerpath.bench/1\",\"nodes\":[{\"host\":\"%s\"},{\"host\":"
+		       "{\"schema\":\"peerpath.bench/1\"," STARTED
+		       "\"nodes\":[{\"host\":\"%s\"},{\"host\":"
 		       "\"a\\u001b[31mb\\n\"}]}",
 		       name);
 	assert_int_equal(reading(text, &r), 0);
@@ -122,7 +147,8 @@ static void test_whole_characters(void **state)
 		for (size_t at = before; at < 800; at += 4)
 			memcpy(name + at, "\xf0\x9f\x98\x80", 5);
 		(void)snprintf(text, sizeof(text),
-			       "{\"schema\":\"peerpath.bench/1\",\"nodes\":[{\"host\":\"%s\"}]}",
+			       "{\"schema\":\"peerpath.bench/1\"," STARTED
+			       "\"nodes\":[{\"host\":\"%s\"}]}",
 			       name);
 		assert_int_equal(reading(text, &r), 0);
 		assert_int_equal(strlen(r->node[0].host),
@@ -138,7 +164,8 @@ static void test_parts(void **state)
 
 	(void)state;
 	assert_int_equal(
-		reading("{\"schema\":\"peerpath.bench/1\",\"nodes\":[{\"host\":\"a\"},{\"host\":"
+		reading("{\"schema\":\"peerpath.bench/1\"," STARTED
+			"\"nodes\":[{\"host\":\"a\"},{\"host\":"
 			"\"b\"}],\"pairs\":[{\"rail\":0,\"ends\":[{\"node\":0,\"gpu_uuid\":\"GPU-"
 			"00000000-0000-0000-0000-000000000000\"},{\"node\":1,\"gpu_uuid\":\"GPU-"
 			"7\"}]},"
@@ -209,7 +236,8 @@ static void test_many_figures(void **state)
 	struct pp_result *r = NULL;
 
 	(void)state;
-	pp_buf_str(&text, "{\"schema\":\"peerpath.bench/1\",\"nodes\":[{\"host\":\"a\"},{\"host\":"
+	pp_buf_str(&text, "{\"schema\":\"peerpath.bench/1\"," STARTED
+			  "\"nodes\":[{\"host\":\"a\"},{\"host\":"
 			  "\"b\"}],\"pairs\":[");
 	for (int i = 0; i < 4096; i++)
 		pp_buf_printf(&text, "%s{\"rail\":%d,\"ends\":[{\"node\":0},{\"node\":1}]}",
@@ -284,10 +312,9 @@ static void test_many_facts(void **state)
 	bool seen = false;
 
 	(void)state;
-	pp_buf_str(
-		&text,
-		"{\"schema\":\"peerpath.prove/1\",\"simulated\":false,\"verdict\":\"pass\"," GATES
-		",\"node\":{\"host\":\"a\",\"facts\":[");
+	pp_buf_str(&text, "{\"schema\":\"peerpath.prove/1\"," STARTED
+			  "\"simulated\":false,\"verdict\":\"pass\"," GATES
+			  ",\"node\":{\"host\":\"a\",\"facts\":[");
 	for (int i = 4095; i >= 0; i--)
 		pp_buf_printf(&text, "%s{\"fact\":\"%s\",\"of\":\"%d\",\"value\":\"%s\"}",
 			      i < 4095 ? "," : "", i % 2 ? "gpu.vbios" : "gpu.name", i / 4 * 4,
@@ -328,11 +355,17 @@ static void test_dense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),	     cmocka_unit_test(test_prove),
-		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_bench),	     cmocka_unit_test(test_many_figures),
-		cmocka_unit_test(test_many_names),   cmocka_unit_test(test_many_facts),
-		cmocka_unit_test(test_dense),	     cmocka_unit_test(test_whole_characters),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_prove),
+		cmocka_unit_test(test_judged),
+		cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_bench),
+		cmocka_unit_test(test_many_figures),
+		cmocka_unit_test(test_many_names),
+		cmocka_unit_test(test_many_facts),
+		cmocka_unit_test(test_dense),
+		cmocka_unit_test(test_whole_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
