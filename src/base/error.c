@@ -35,6 +35,16 @@ int pp_error_prefix(struct pp_error *err, const char *fmt, ...)
 	return err->code;
 }
 
+void pp_error_drop_name(struct pp_error *err, const char *name)
+{
+	size_t n = strlen(name);
+	char *rest = err->text + n + 2;
+
+	if (n + 4 < sizeof(err->text) && err->text[0] == '\'' && !strncmp(err->text + 1, name, n) &&
+	    !strncmp(err->text + 1 + n, "': ", 3))
+		memmove(err->text, rest + 2, strlen(rest + 2) + 1);
+}
+
 const char *pp_errno_name(int code)
 {
 	int e = code < 0 ? -code : code;

@@ -19,6 +19,8 @@ struct pp_error {
 /* Fills *err and returns @code, so that callers write: return pp_error_set(err, -EINVAL, ...). */
 int pp_error_set(struct pp_error *err, int code, const char *fmt, ...) PP_PRINTF(3, 4);
 
+/* "'NAME': cut" becomes "cut", for whoever says the name himself. */
+void pp_error_drop_name(struct pp_error *err, const char *name);
 /* Puts "prefix: " before the text, for the layer that knows the file or line. */
 int pp_error_prefix(struct pp_error *err, const char *fmt, ...) PP_PRINTF(2, 3);
 

@@ -116,11 +116,8 @@ int pp_parse_duration(const char *text, pp_ns max, pp_ns *ret)
 	static const struct {
 		const char *unit;
 		pp_ns ns;
-	} units[] = {{"", PP_SECOND},
-		     {"s", PP_SECOND},
-		     {"ms", PP_MILLISECOND},
-		     {"m", 60 * PP_SECOND},
-		     {"h", 3600 * PP_SECOND}};
+	} units[] = {{"", PP_SECOND},	    {"s", PP_SECOND},	     {"ms", PP_MILLISECOND},
+		     {"m", 60 * PP_SECOND}, {"h", 3600 * PP_SECOND}, {"d", 86400 * PP_SECOND}};
 	uint64_t v;
 	pp_ns ns;
 	int r = scan(&text, 10, &v);

@@ -20,7 +20,7 @@ int pp_parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret);
 int pp_parse_hex(const char *text, uint64_t max, uint64_t *ret);
 /* 4096, 4K, 4KiB, 1M, 2G: powers of 1024. */
 int pp_parse_size(const char *text, uint64_t max, uint64_t *ret_bytes);
-/* 5, 5s, 250ms, 2m: a bare number is seconds. */
+/* 5, 5s, 250ms, 2m, 3h, 7d: a bare number is seconds. */
 int pp_parse_duration(const char *text, pp_ns max, pp_ns *ret);
 /* yes/no, on/off, true/false, 1/0, y/n (kernel parameter style). */
 int pp_parse_bool(const char *text, bool *ret);

@@ -8,6 +8,7 @@
 #include "base/near.h"
 #include "base/parse.h"
 #include "cli/fleet.h"
+#include "cli/fleet_options.h"
 #include "base/banned.h"
 
 static int number(const struct pp_args *args, const char *option, uint64_t most, unsigned int *ret)
@@ -30,6 +31,19 @@ struct asking {
 	struct pp_error err;
 };
 
+static int silent_after(const struct pp_args *args, pp_ns *ret)
+{
+	const char *text = pp_args_get(args, "silent-after");
+
+	*ret = PP_FLEET_SILENT_AFTER;
+	if (text && pp_parse_duration(text, 3650 * 86400ll * PP_SECOND, ret))
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "--silent-after does not take '%s': up to 3650d; 0 calls nobody "
+				   "silent",
+				   text);
+	return 0;
+}
+
 static int ask_list(struct asking *a)
 {
 	const struct pp_args *args = a->s->args;
@@ -39,8 +53,11 @@ static int ask_list(struct asking *a)
 				    .topology = pp_args_get(args, "wiring"),
 				    .software = pp_args_get(args, "software")};
 
-	if (number(args, "limit", PP_FLEET_LIST_MOST, &f.limit))
+	if (number(args, "limit", PP_FLEET_LIST_MOST, &f.limit) ||
+	    silent_after(args, &f.silent_after))
 		return -ECANCELED;
+	if (pp_args_has(args, "limit") && !f.limit)
+		f.limit = PP_FLEET_LIST_MOST;
 	return pp_fleet_list(a->sql, a->simulated, &f, a->s->out, &a->err);
 }
 
@@ -57,7 +74,11 @@ static int ask_classes(struct asking *a)
 
 static int ask_odd(struct asking *a)
 {
-	return pp_fleet_odd(a->sql, a->simulated, a->s->out, &a->found, &a->err);
+	pp_ns after;
+
+	if (silent_after(a->s->args, &after))
+		return -ECANCELED;
+	return pp_fleet_odd(a->sql, a->simulated, after, a->s->out, &a->found, &a->err);
 }
 
 static int ask_rails(struct asking *a)
@@ -116,31 +137,69 @@ static int check_operands(const struct pp_args *args, size_t view)
 						   : "a part of a name at most");
 }
 
+/* An option that another word takes would be passed over, and the answer taken for its. */
+static int check_options(const struct pp_args *args, const char *what)
+{
+	static const struct {
+		const char *option, *words;
+	} rows[] = {
+		{"verdict", " list "},	   {"module", " list "},    {"wiring", " list "},
+		{"software", " list "},	   {"limit", " list "},	    {"silent-after", " list odd "},
+		{"listen", " serve "},	   {"port", " serve "},	    {"host", " serve "},
+		{"token-file", " serve "}, {"max-push", " serve "}, {"older-than", " prune "},
+		{"gains", " prune "},	   {"dry-run", " prune "},  {"compact", " prune "}};
+	char word[32];
+
+	(void)snprintf(word, sizeof(word), " %s ", what);
+	for (size_t i = 0; i < PP_ARRAY_LEN(rows); i++)
+		if (pp_args_has(args, rows[i].option) && !strstr(rows[i].words, word))
+			return pp_complain(args, PP_EXIT_USAGE, "'fleet %s' takes no --%s", what,
+					   rows[i].option);
+	return 0;
+}
+
+static bool is_word(const char *what)
+{
+	for (const char *const *w = pp_fleet_words; *w; w++)
+		if (!strcmp(*w, what))
+			return true;
+	return false;
+}
+
+static int refuse_word(const struct pp_args *args, const char *what)
+{
+	PP_AUTO_BUF struct pp_buf words = PP_BUF(1024);
+	struct pp_near near = PP_NEAR(what);
+
+	for (const char *const *w = pp_fleet_words; *w; w++) {
+		pp_near_offer(&near, *w);
+		pp_buf_printf(&words, "%s%s", words.len ? ", " : "", *w);
+	}
+	if (near.best)
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "fleet does not know '%s'; did you mean '%s'?", what, near.best);
+	return pp_complain(args, PP_EXIT_USAGE, "fleet does not know '%s': it takes %s", what,
+			   pp_buf_text(&words));
+}
+
 static int run(struct pp_session *s)
 {
 	const char *what = pp_args_operand(s->args, 0);
-	struct pp_near near = PP_NEAR(what);
-	int code;
+	int code = is_word(what) ? check_options(s->args, what) : refuse_word(s->args, what);
 
+	if (code)
+		return code;
 	if (!strcmp(what, "add"))
 		return pp_fleet_cmd_add(s);
-	if (!strcmp(what, "serve"))
-		return pp_fleet_cmd_serve(s);
 	if (!strcmp(what, "prune"))
 		return pp_fleet_cmd_prune(s);
 	for (size_t i = 0; i < PP_ARRAY_LEN(views); i++) {
-		pp_near_offer(&near, views[i].name);
 		if (strcmp(what, views[i].name) != 0)
 			continue;
 		code = check_operands(s->args, i);
 		return code ? code : answer(s, i);
 	}
-	pp_near_offer(&near, "add");
-	pp_near_offer(&near, "serve");
-	pp_near_offer(&near, "prune");
-	return pp_complain(s->args, PP_EXIT_USAGE, "fleet does not know '%s'%s%s%s", what,
-			   near.best ? "; did you mean '" : "", near.best ? near.best : "",
-			   near.best ? "'?" : "");
+	return pp_fleet_cmd_serve(s);
 }
 
 int pp_cmd_fleet(const struct pp_args *args)

@@ -5,15 +5,21 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/parse.h"
 #include "cli/fleet.h"
+#include "cli/input.h"
 #include "cli/interrupt.h"
 #include "base/banned.h"
+
+static const uint64_t INPUT_BYTES = (uint64_t)1 << 30;
 
 struct adding {
 	struct pp_session *s;
@@ -27,13 +33,14 @@ struct adding {
 	} * first, **last;
 };
 
-static void keep_failure(struct adding *a, const char *path, const struct pp_error *err)
+static void keep_failure(struct adding *a, const char *path, struct pp_error *err)
 {
 	struct failure *f = pp_arena_alloc(&a->arena, sizeof(*f));
 	char name[PATH_MAX];
 
-	(void)snprintf(name, sizeof(name), "%s", path);
+	(void)snprintf(name, sizeof(name), "%s", pp_input_name(path));
 	pp_sanitize(name, false);
+	pp_error_drop_name(err, path);
 	a->failed++;
 	(void)pp_complain(a->s->args, 0, "'%s': %s, left out", name, err->text);
 	if (!f)
@@ -42,6 +49,48 @@ static void keep_failure(struct adding *a, const char *path, const struct pp_err
 	f->why = pp_arena_str(&a->arena, err->text);
 	*a->last = f;
 	a->last = &f->next;
+}
+
+/* A pipe is read to its end first: an archive is looked at from both of its ends. */
+static int read_input(int fd, struct pp_error *err)
+{
+	char part[16384];
+	uint64_t all = 0;
+	ssize_t n;
+	int r = 0;
+
+	while (!r && (n = read(STDIN_FILENO, part, sizeof(part)))) {
+		if (n < 0 && errno == EINTR && !pp_interrupted())
+			continue;
+		all += n > 0 ? (uint64_t)n : 0;
+		if (n < 0)
+			r = pp_error_set(err, -errno, "%s", strerrordesc_np(errno));
+		else if (all > INPUT_BYTES)
+			r = pp_error_set(err, -EFBIG, "longer than a file of results may be");
+		else if ((r = pp_fd_write(fd, part, (size_t)n)))
+			(void)pp_error_set(err, r, "%s", strerrordesc_np(-r));
+	}
+	return r;
+}
+
+static int add_input(struct adding *a, struct pp_error *err)
+{
+	const char *where = secure_getenv("TMPDIR");
+	PP_AUTO_CLOSE int fd =
+		open(where && *where == '/' ? where : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	char path[32];
+	int r;
+
+	a->added.of_input = true;
+	if (fd < 0)
+		return pp_error_set(err, -errno, "no place for it: %s", strerrordesc_np(errno));
+	r = read_input(fd, err);
+	if (r)
+		return r;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = pp_fleet_add_file(a->sql, path, &a->added, err);
+	pp_error_drop_name(err, path);
+	return r;
 }
 
 /* 0 also for a file that was left out; else an exit code. */
@@ -53,7 +102,10 @@ static int add_file(struct adding *a, const char *path)
 	if (pp_interrupted())
 		return PP_EXIT_INTERRUPTED;
 	a->added.of_input = false;
-	r = pp_fleet_add_file(a->sql, path, &a->added, &err);
+	r = !strcmp(path, "-") ? add_input(a, &err)
+			       : pp_fleet_add_file(a->sql, path, &a->added, &err);
+	if (r && pp_interrupted())
+		return PP_EXIT_INTERRUPTED;
 	if (!r) {
 		a->files++;
 		return 0;
@@ -134,7 +186,7 @@ static int add(struct adding *a, const char *path)
 {
 	struct stat st;
 
-	if (!stat(path, &st) && S_ISDIR(st.st_mode) && !is_bundle(path))
+	if (strcmp(path, "-") != 0 && !stat(path, &st) && S_ISDIR(st.st_mode) && !is_bundle(path))
 		return add_directory(a, path);
 	return add_file(a, path);
 }
@@ -170,7 +222,8 @@ int pp_fleet_cmd_add(struct pp_session *s)
 	a.last = &a.first;
 	if (n < 2)
 		return pp_complain(s->args, PP_EXIT_USAGE,
-				   "'fleet add' needs files or directories");
+				   "'fleet add' needs files or directories, or - for standard "
+				   "input");
 	code = pp_fleet_database(s->args, PP_SQL_CREATE, &a.sql);
 	if (code)
 		return code;

@@ -16,6 +16,25 @@
 
 static const uint64_t MAX_PUSH = (uint64_t)64 << 20, MOST_PUSH = (uint64_t)1 << 30;
 
+/* As a request names it in front of its port; an IPv6 address stands in brackets there. */
+static bool is_host(const char *name)
+{
+	static const char of_names[] = "abcdefghijklmnopqrstuvwxyz"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+	size_t n = strlen(name);
+
+	if (*name == '[')
+		return n > 3 && strspn(name + 1, "0123456789abcdefABCDEF:.") == n - 2 &&
+		       name[n - 1] == ']';
+	return n && strspn(name, of_names) == n;
+}
+
+/* It answers at each of its host's addresses, and by none of them. */
+static bool needs_host(const struct pp_serve_options *o)
+{
+	return !o->host[0] && (!strcmp(o->listen, "0.0.0.0") || !strcmp(o->listen, "::"));
+}
+
 static int read_options(const struct pp_args *args, char token[PP_TOKEN_MOST + 1],
 			struct pp_serve_options *ret)
 {
@@ -31,13 +50,19 @@ static int read_options(const struct pp_args *args, char token[PP_TOKEN_MOST + 1
 		return pp_complain(args, PP_EXIT_USAGE, "--port does not take '%s': 0 to 65535",
 				   port);
 	ret->port = (unsigned int)number;
-	if (size && pp_parse_size(size, MOST_PUSH, &ret->max_push))
-		return pp_complain(args, PP_EXIT_USAGE, "--max-push does not take '%s': up to 1G",
-				   size);
+	if (size && (pp_parse_size(size, MOST_PUSH, &ret->max_push) || !ret->max_push))
+		return pp_complain(args, PP_EXIT_USAGE,
+				   "--max-push does not take '%s': 1 byte up to 1G", size);
 	if (hosts > PP_SERVE_HOSTS)
 		return pp_complain(args, PP_EXIT_USAGE, "--host: %d names at most", PP_SERVE_HOSTS);
-	for (size_t i = 0; i < hosts; i++)
+	for (size_t i = 0; i < hosts; i++) {
 		ret->host[i] = pp_args_nth(args, "host", i);
+		if (!is_host(ret->host[i]))
+			return pp_complain(args, PP_EXIT_USAGE,
+					   "--host does not take '%s': a name or an address, "
+					   "without a port",
+					   ret->host[i]);
+	}
 	if (file && pp_token_read(file, token, &err))
 		return pp_complain(args, PP_EXIT_USAGE, "--token-file %s", err.text);
 	ret->token = file ? token : NULL;
@@ -63,8 +88,11 @@ static int serve(struct pp_session *s, struct pp_sql *sql, const struct pp_serve
 	if (r)
 		return pp_complain(s->args, r == -EINVAL ? PP_EXIT_USAGE : PP_EXIT_INTERNAL, "%s",
 				   err.text);
-	(void)fprintf(stderr, "serving on %s%s\n", pp_serve_url(server),
-		      options->token ? "" : " (nobody may push: no --token-file)");
+	(void)fprintf(stderr, "serving on %s%s%s\n", pp_serve_url(server),
+		      options->token ? "" : " (nobody may push: no --token-file)",
+		      needs_host(options) ? " (each call from elsewhere is refused, 403: no "
+					    "--host NAME that it would be called by)"
+					  : "");
 	while (sigtimedwait(&ends, NULL, &second) < 0)
 		pp_serve_tick(server);
 	pp_serve_stop(server);

@@ -366,8 +366,8 @@ const struct pp_verb pp_verbs[] = {
 	 "look at\n"
 	 "nodes; odd says who is unlike its like and since when, rails which are slow everywhere;\n"
 	 "serve takes results by HTTP and shows one page; prune lets old results go.",
-	 "0 shown, added or pruned, 1 odd ones or slow rails; 65: a file was left out",
-	 pp_fleet_options_table, pp_output_options, pp_fleet_words, 1, 100000, pp_cmd_fleet},
+	 "0 shown, added or pruned, 1 odd ones or slow rails", pp_fleet_options_table,
+	 pp_output_options, pp_fleet_words, 1, 100000, pp_cmd_fleet},
 	{"history", "[NODE]", "what the direct path gained, by class, software and size",
 	 "Every gain in the fleet's database: the direct path beside the one through the host, or\n"
 	 "beside the same job with it off; with NODE also what changed on it and was measured.",

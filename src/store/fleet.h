@@ -17,6 +17,7 @@
 #ifndef PP_STORE_FLEET_H
 #define PP_STORE_FLEET_H
 
+#include "base/clock.h"
 #include "base/out.h"
 #include "store/result.h"
 #include "store/sql.h"
@@ -74,7 +75,11 @@ int pp_fleet_space(struct pp_sql *sql, int64_t *ret_bytes, int64_t *ret_free, st
 struct pp_fleet_filter {
 	const char *text, *verdict, *flavour, *topology, *software;
 	unsigned int offset, limit; /* limit 0: PP_FLEET_LISTED */
+	pp_ns silent_after;	    /* who was not heard from for so long is silent; 0: nobody */
 };
+
+/* Unless told otherwise: a node that proves itself each hour has missed 72 of them. */
+#define PP_FLEET_SILENT_AFTER (3 * 86400 * PP_SECOND)
 
 enum { PP_FLEET_LISTED = 200, PP_FLEET_LIST_MOST = 20000 };
 
@@ -87,9 +92,12 @@ int pp_fleet_list(struct pp_sql *sql, bool simulated, const struct pp_fleet_filt
 int pp_fleet_show(struct pp_sql *sql, bool simulated, const char *node, struct pp_out *o,
 		  struct pp_error *err);
 int pp_fleet_classes(struct pp_sql *sql, bool simulated, struct pp_out *o, struct pp_error *err);
-/* @ret_found: how many nodes are unlike their like, how many rails are slow everywhere. */
-int pp_fleet_odd(struct pp_sql *sql, bool simulated, struct pp_out *o, size_t *ret_found,
-		 struct pp_error *err);
+/*
+ * @ret_found: how many nodes are unlike their like, or were not heard from for @silent_after (0:
+ * that is not looked at); how many rails are slow everywhere.
+ */
+int pp_fleet_odd(struct pp_sql *sql, bool simulated, pp_ns silent_after, struct pp_out *o,
+		 size_t *ret_found, struct pp_error *err);
 int pp_fleet_rails(struct pp_sql *sql, bool simulated, struct pp_out *o, size_t *ret_found,
 		   struct pp_error *err);
 int pp_fleet_diff(struct pp_sql *sql, bool simulated, const char *a, const char *b,

@@ -176,8 +176,8 @@ static int by_key(const void *a, const void *b)
 	return r ? r : (x->size > y->size) - (x->size < y->size);
 }
 
-static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_filter *f,
-		 const char *node, struct pp_out *o, struct pp_error *err)
+/* The table of what was found; empties @all. */
+static void out_gains(struct gains *all, bool write, struct pp_out *o)
 {
 	static const struct pp_out_column columns[] = {{"topology", "WIRING", false},
 						       {"software", "SOFTWARE", false},
@@ -195,23 +195,31 @@ static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_fil
 						       {"last_without", NULL, false},
 						       {"unit", NULL, false},
 						       {"last_at", "LAST", false}};
+
+	pp_out_table(o, "gains", columns, PP_ARRAY_LEN(columns));
+	qsort(all->group, all->n, sizeof(*all->group), by_key);
+	for (size_t i = 0; i < all->n; i++) {
+		if (write)
+			out_group(o, &all->group[i]);
+		free(all->group[i].ratio);
+	}
+	pp_out_table_end(o);
+	pp_arena_done(&all->arena);
+}
+
+static int find_gains(struct pp_sql *sql, bool simulated, const struct pp_history_filter *f,
+		      const char *node, struct gains *all, struct pp_error *err)
+{
 	PP_AUTO_BUF struct pp_buf what = PP_BUF(2048), topology = PP_BUF(2048);
 	PP_AUTO_BUF struct pp_buf software = PP_BUF(2048);
 	const struct pp_sql_value yes = PP_SQL_INT(1), no = PP_SQL_INT(0);
 	struct pp_sql_value args[9];
-	struct gains *all = calloc(1, sizeof(*all));
-	int r;
 
-	if (!all)
-		return pp_error_set(err, -ENOMEM, "out of memory");
-	all->arena = PP_ARENA(GAINS_BYTES);
 	pp_fleet_like(f->what, "%", &what);
 	pp_fleet_like(f->topology, "", &topology);
 	pp_fleet_like(f->software, "", &software);
-	if (what.failed || topology.failed || software.failed) {
-		free(all);
+	if (what.failed || topology.failed || software.failed)
 		return pp_error_set(err, -EINVAL, "a filter is too long");
-	}
 	args[0] = PP_SQL_INT(simulated);
 	args[1] = f->what ? no : yes;
 	args[2] = pp_sql_text(pp_buf_text(&what));
@@ -221,8 +229,7 @@ static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_fil
 	args[6] = pp_sql_text(pp_buf_text(&software));
 	args[7] = node ? no : yes;
 	args[8] = pp_sql_text(node ? node : "");
-	pp_out_table(o, "gains", columns, PP_ARRAY_LEN(columns));
-	r = pp_sql_ask(
+	return pp_sql_ask(
 		sql,
 		"SELECT coalesce(d.topology, ''), coalesce(d.software, ''), g.what, "
 		"coalesce(g.way, ''), coalesce(g.against, ''), coalesce(g.size, -1), "
@@ -233,17 +240,22 @@ static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_fil
 		"lower(d.software) LIKE lower(?) ESCAPE '\\') AND (1 = ? OR g.document IN "
 		"(SELECT document FROM results WHERE node = ?))",
 		args, PP_ARRAY_LEN(args), take_gain, all, err);
-	qsort(all->group, all->n, sizeof(*all->group), by_key);
-	for (size_t i = 0; i < all->n; i++) {
-		if (!r)
-			out_group(o, &all->group[i]);
-		free(all->group[i].ratio);
-	}
+}
+
+static int gains(struct pp_sql *sql, bool simulated, const struct pp_history_filter *f,
+		 const char *node, struct pp_out *o, struct pp_error *err)
+{
+	struct gains *all = calloc(1, sizeof(*all));
+	int r;
+
+	if (!all)
+		return pp_error_set(err, -ENOMEM, "out of memory");
+	all->arena = PP_ARENA(GAINS_BYTES);
+	r = find_gains(sql, simulated, f, node, all, err);
 	if (r && !err->code)
 		(void)pp_error_set(err, r, "%s",
 				   r == -EFBIG ? "more gains than are read" : "out of memory");
-	pp_out_table_end(o);
-	pp_arena_done(&all->arena);
+	out_gains(all, !r, o);
 	free(all);
 	return r;
 }

@@ -45,16 +45,35 @@ static void size_cell(struct pp_out *o, const struct pp_sql_value *v)
 		pp_out_cell(o, NULL);
 }
 
+struct listing {
+	struct pp_out *o;
+	const struct pp_fleet_filter *filter;
+	char silent_before[32];
+	int64_t total, counts[PP_FAIL + 2], silent; /* the last: of no verdict */
+};
+
+/* A pass of long ago is no pass of today's: it is not shown as one. */
+static void heard_cell(struct pp_out *o, const struct pp_sql_value *v, bool silent)
+{
+	if (silent && !pp_out_is_json(o))
+		pp_out_cellf(o, "silent (%s)", text(v) ? text(v) : "-");
+	else
+		verdict_cell(o, v);
+}
+
 static int list_row(void *ctx, const struct pp_sql_value *c, size_t n)
 {
-	struct pp_out *o = ctx;
+	struct listing *l = ctx;
+	struct pp_out *o = l->o;
+	bool silent;
 	char own[9];
 
 	if (n < 14)
 		return -EBADMSG;
+	silent = text(&c[13]) && strcmp(text(&c[13]), l->silent_before) < 0;
 	pp_out_cell(o, text(&c[0]));
 	pp_out_cell(o, text(&c[1]));
-	verdict_cell(o, &c[2]);
+	heard_cell(o, &c[2], silent);
 	pp_out_cell(o, text(&c[3]));
 	for (size_t i = 4; i < 9; i++)
 		verdict_cell(o, &c[i]);
@@ -63,6 +82,7 @@ static int list_row(void *ctx, const struct pp_sql_value *c, size_t n)
 	pp_out_cell(o, pp_out_is_json(o) ? text(&c[11]) : pp_fleet_short(text(&c[11]), own));
 	pp_out_cell(o, text(&c[12]));
 	pp_out_cell(o, text(&c[13]));
+	pp_out_cell_bool(o, silent);
 	return 0;
 }
 
@@ -75,11 +95,32 @@ static int list_row(void *ctx, const struct pp_sql_value *c, size_t n)
 	"lower(?) ESCAPE '\\') AND (CAST(? AS TEXT) IS NULL OR lower(coalesce(n.host, '')) "       \
 	"LIKE lower(?) ESCAPE '\\' OR n.id LIKE lower(?) ESCAPE '\\')"
 
+/* verdict, its nodes, the silent ones of them */
 static int take_count(void *ctx, const struct pp_sql_value *c, size_t n)
 {
-	if (n && c[0].type == PP_SQL_INTEGER)
-		*(int64_t *)ctx = c[0].integer;
+	struct listing *l = ctx;
+	enum pp_verdict v;
+
+	if (n < 3 || c[1].type != PP_SQL_INTEGER || c[2].type != PP_SQL_INTEGER)
+		return -EBADMSG;
+	l->total += c[1].integer;
+	l->silent += c[2].integer;
+	l->counts[text(&c[0]) && !pp_verdict_parse(text(&c[0]), &v) ? v : PP_FAIL + 1] +=
+		c[1].integer;
 	return 0;
+}
+
+static void out_counts(const struct listing *l)
+{
+	pp_out_i64(l->o, "total", NULL, l->total);
+	pp_out_i64(l->o, "offset", NULL, l->filter->offset);
+	pp_out_open(l->o, "verdicts");
+	for (int v = PP_FAIL; v >= PP_PASS; v--)
+		pp_out_i64(l->o, pp_verdict_name((enum pp_verdict)v), NULL, l->counts[v]);
+	pp_out_i64(l->o, "none", NULL, l->counts[PP_FAIL + 1]);
+	pp_out_close(l->o);
+	pp_out_i64(l->o, "silent", NULL, l->silent);
+	pp_out_i64(l->o, "silent_after_s", NULL, l->filter->silent_after / PP_SECOND);
 }
 
 static int ask_list(struct pp_sql *sql, struct pp_sql_value *args, const struct pp_fleet_filter *f,
@@ -92,26 +133,41 @@ static int ask_list(struct pp_sql *sql, struct pp_sql_value *args, const struct 
 		{"memory", NULL, false},       {"library", NULL, false},
 		{"application", NULL, false},  {"flavour", "MODULE", false},
 		{"topology", "WIRING", false}, {"software", "SOFTWARE", false},
-		{"gpus", "GPUS", true},	       {"seen", "SEEN", false}};
-	int64_t total = 0;
-	int r = pp_sql_ask(sql, "SELECT count(*)" LIST_FROM, args, 12, take_count, &total, err);
+		{"gpus", "GPUS", true},	       {"seen", "SEEN", false},
+		{"silent", NULL, false}};
+	struct listing l = {.o = o, .filter = f};
+	struct pp_sql_value counted[13];
+	int r;
 
+	(void)pp_fleet_silence(f->silent_after, l.silent_before);
+	counted[0] = pp_sql_text(l.silent_before);
+	memcpy(&counted[1], args, 12 * sizeof(*args));
+	r = pp_sql_ask(sql,
+		       "SELECT s.verdict, count(*), coalesce(sum(CASE WHEN s.at <> '' AND s.at < ? "
+		       "THEN 1 ELSE 0 END), 0)" LIST_FROM " GROUP BY s.verdict",
+		       counted, 13, take_count, &l, err);
 	if (r)
 		return r;
-	pp_out_i64(o, "total", NULL, total);
-	pp_out_i64(o, "offset", NULL, f->offset);
+	out_counts(&l);
 	pp_out_table(o, "nodes", columns, PP_ARRAY_LEN(columns));
 	r = pp_sql_ask(sql,
 		       "SELECT s.node, n.host, s.verdict, s.verdict_since, s.identity, "
 		       "s.prerequisites, s.memory, s.library, s.application, s.flavour, "
 		       "s.topology, s.software, g.value, nullif(s.at, '')" LIST_FROM
-		       " ORDER BY coalesce(n.host, ''), s.node LIMIT ? OFFSET ?",
-		       args, 14, list_row, o, err);
+		       " ORDER BY CASE s.verdict WHEN 'fail' THEN 0 WHEN 'unknown' THEN 1 WHEN "
+		       "'degraded' THEN 2 WHEN 'pass' THEN 4 ELSE 3 END, coalesce(n.host, ''), "
+		       "s.node LIMIT ? OFFSET ?",
+		       args, 14, list_row, &l, err);
 	pp_out_table_end(o);
-	if (total > (int64_t)f->offset + args[12].integer)
+	if (l.total > (int64_t)f->offset + args[12].integer)
 		pp_out_para(o, 0, "%lld of %lld shown; --limit shows more",
-			    (long long)args[12].integer, (long long)total);
+			    (long long)args[12].integer, (long long)l.total);
 	return r;
+}
+
+static bool is_digest(const char *text)
+{
+	return !text || (*text && !text[strspn(text, "0123456789abcdefABCDEF")]);
 }
 
 int pp_fleet_list(struct pp_sql *sql, bool simulated, const struct pp_fleet_filter *f,
@@ -123,6 +179,9 @@ int pp_fleet_list(struct pp_sql *sql, bool simulated, const struct pp_fleet_filt
 	struct pp_sql_value args[14];
 	enum pp_verdict verdict;
 
+	if (!is_digest(f->topology) || !is_digest(f->software))
+		return pp_error_set(err, -EINVAL, "'%.64s' is not the beginning of a digest",
+				    is_digest(f->topology) ? f->software : f->topology);
 	if (f->verdict && pp_verdict_parse(f->verdict, &verdict))
 		return pp_error_set(err, -EINVAL,
 				    "'%.64s' is no verdict: pass, degraded, unknown, fail",

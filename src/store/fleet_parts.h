@@ -93,7 +93,7 @@ double pp_fleet_number(const struct pp_sql_value *v); /* NaN */
 /* One node of the fleet as it is now. */
 struct pp_fleet_state {
 	const char *node, *host, *topology, *software, *flavour, *facts, *gpus;
-	const char *verdict, *gate[PP_GATES];
+	const char *verdict, *sentence, *gate[PP_GATES]; /* no sentence of a pass */
 	const char *topology_since, *software_since, *verdict_since, *at;
 };
 
@@ -107,6 +107,13 @@ struct pp_fleet_states {
 int pp_fleet_states(struct pp_sql *sql, bool simulated, struct pp_fleet_states *ret,
 		    struct pp_error *err);
 void pp_fleet_states_done(struct pp_fleet_states *s);
+
+bool pp_fleet_same(const char *a, const char *b); /* NULL is the same as NULL only */
+/* The end of the states that share their wiring with @from, and their software if @software. */
+size_t pp_fleet_end_of(const struct pp_fleet_states *s, size_t from, bool software);
+
+/* What is older than that is of a node that was not heard from; "" for @after 0. */
+const char *pp_fleet_silence(pp_ns after, char ret[32]);
 
 /* "52cc90b4": how classes are called on a screen. */
 const char *pp_fleet_short(const char *digest, char text[9]);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "store/fleet_parts.h"
 #include "base/banned.h"
 
@@ -257,7 +258,7 @@ static int take_state(void *ctx, const struct pp_sql_value *c, size_t n)
 	struct pp_fleet_states *all = ctx;
 	struct pp_fleet_state *s;
 
-	if (n < 17)
+	if (n < 18)
 		return -EBADMSG;
 	if (all->n == all->room) {
 		size_t room = all->room ? 2 * all->room : 1024;
@@ -285,6 +286,7 @@ static int take_state(void *ctx, const struct pp_sql_value *c, size_t n)
 	s->at = pp_fleet_text(&all->arena, &c[11]);
 	for (size_t i = 0; i < PP_GATES; i++)
 		s->gate[i] = pp_fleet_text(&all->arena, &c[12 + i]);
+	s->sentence = pp_fleet_text(&all->arena, &c[17]);
 	return all->arena.failed ? -ENOMEM : 0;
 }
 
@@ -298,7 +300,8 @@ int pp_fleet_states(struct pp_sql *sql, bool simulated, struct pp_fleet_states *
 	r = pp_sql_ask(sql,
 		       "SELECT s.node, n.host, s.topology, s.software, s.flavour, s.facts, "
 		       "g.value, s.verdict, s.topology_since, s.software_since, s.verdict_since, "
-		       "s.at, s.identity, s.prerequisites, s.memory, s.library, s.application FROM "
+		       "s.at, s.identity, s.prerequisites, s.memory, s.library, s.application, "
+		       "CASE WHEN s.verdict = 'pass' THEN NULL ELSE s.sentence END FROM "
 		       "states s JOIN nodes n ON n.id = s.node LEFT JOIN sets g ON g.digest = "
 		       "s.facts AND g.fact = 'gpus' WHERE s.simulated = ? ORDER BY "
 		       "coalesce(s.topology, ''), coalesce(s.software, ''), s.node",
@@ -310,6 +313,28 @@ void pp_fleet_states_done(struct pp_fleet_states *s)
 {
 	pp_arena_done(&s->arena);
 	*s = (struct pp_fleet_states){0};
+}
+
+bool pp_fleet_same(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+size_t pp_fleet_end_of(const struct pp_fleet_states *s, size_t from, bool software)
+{
+	size_t i = from;
+
+	while (i < s->n && pp_fleet_same(s->list[i].topology, s->list[from].topology) &&
+	       (!software || pp_fleet_same(s->list[i].software, s->list[from].software)))
+		i++;
+	return i;
+}
+
+const char *pp_fleet_silence(pp_ns after, char ret[32])
+{
+	if (!after)
+		return memcpy(ret, "", 1);
+	return pp_clock_format(pp_clock_wall() - after, ret, 32);
 }
 
 const char *pp_fleet_short(const char *digest, char text[9])

@@ -166,6 +166,10 @@ static json_t *parse(const char *text, size_t len, struct pp_error *err)
 	json_error_t at;
 	json_t *doc;
 
+	if (!len) {
+		(void)pp_error_set(err, -EBADMSG, "empty");
+		return NULL;
+	}
 	if (is_dense(text, len)) {
 		(void)pp_error_set(err, -EFBIG, "more values than a result has");
 		return NULL;

@@ -46,7 +46,8 @@ static int nodes(struct asking *a)
 				    .verdict = parameter(a, "verdict"),
 				    .flavour = parameter(a, "module"),
 				    .topology = parameter(a, "wiring"),
-				    .software = parameter(a, "software")};
+				    .software = parameter(a, "software"),
+				    .silent_after = PP_FLEET_SILENT_AFTER};
 	int r = number(a, "offset", &f.offset);
 
 	r = r ? r : number(a, "limit", &f.limit);
@@ -75,7 +76,7 @@ static int odd(struct asking *a)
 {
 	size_t found;
 
-	return pp_fleet_odd(a->s->sql, a->simulated, a->o, &found, &a->err);
+	return pp_fleet_odd(a->s->sql, a->simulated, PP_FLEET_SILENT_AFTER, a->o, &found, &a->err);
 }
 
 static int rails(struct asking *a)

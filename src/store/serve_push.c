@@ -119,7 +119,12 @@ enum MHD_Result pp_serve_push_end(struct pp_serve *s, struct MHD_Connection *c,
 	result = pp_fleet_renew(s->sql, &err);
 	if (!result)
 		result = pp_fleet_add_file(s->sql, path, &added, &err);
-	if (result)
+	if (result) {
+		/* Its file has no name that would say anything to whoever pushed it. */
+		pp_error_drop_name(&err, path);
+		if (added.of_input)
+			(void)pp_error_prefix(&err, "what was pushed");
 		return pp_serve_refuse(c, status_of(result, &added), err.text);
+	}
 	return accepted(c, &added);
 }

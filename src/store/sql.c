@@ -27,6 +27,20 @@ static bool names_a_server(const char *where)
 	return !strncmp(where, "postgresql://", 13) || !strncmp(where, "postgres://", 11);
 }
 
+/* "mysql://...": its scheme alone is told, what stands behind may hold a password. */
+static int check_scheme(const char *where, struct pp_error *err)
+{
+	size_t n = strspn(where, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "0123456789+.-");
+
+	if (names_a_server(where) || !n || strncmp(where + n, "://", 3) != 0)
+		return 0;
+	return pp_error_set(err, -EINVAL,
+			    "'%.*s://' is no kind of database that is known: the path of a SQLite "
+			    "file, or postgresql://...",
+			    n < 32 ? (int)n : 32, where);
+}
+
 int pp_sql_open(const char *where, unsigned int flags, struct pp_sql **ret, struct pp_error *err)
 {
 	struct pp_sql *sql;
@@ -34,6 +48,9 @@ int pp_sql_open(const char *where, unsigned int flags, struct pp_sql **ret, stru
 
 	if (!*where)
 		return pp_error_set(err, -EINVAL, "the database has an empty name");
+	r = check_scheme(where, err);
+	if (r)
+		return r;
 	sql = calloc(1, sizeof(*sql));
 	if (sql)
 		sql->where = strdup(where);

@@ -309,6 +309,17 @@ static const struct pp_sql_engine engine = {
 	.is_foreign = IS_FOREIGN,
 };
 
+/* Where a file was to be made the fault is its directory's, not that the file is not there. */
+static int not_made(const char *where, int error, struct pp_error *err)
+{
+	const char *slash = strrchr(where, '/');
+	int n = slash ? (int)(slash - where) : 1;
+
+	return pp_error_set(err, error == ENOENT ? -ENOTDIR : -error,
+			    "%s cannot be made in the directory '%.*s': %s", where, n ? n : 1,
+			    slash ? where : ".", strerrordesc_np(error));
+}
+
 /* SQLite would make it 0644: results name machines. */
 static int make_file(const struct pp_sql *sql, struct pp_error *err)
 {
@@ -316,8 +327,11 @@ static int make_file(const struct pp_sql *sql, struct pp_error *err)
 
 	if (!strcmp(sql->where, ":memory:"))
 		return 0;
-	if (sql->flags & PP_SQL_CREATE)
+	if (sql->flags & PP_SQL_CREATE) {
 		fd = open(sql->where, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+		if (fd < 0 && errno != EEXIST)
+			return not_made(sql->where, errno, err);
+	}
 	if (fd < 0 && access(sql->where, F_OK))
 		return pp_error_set(err, -errno, "%s: %s", sql->where, strerrordesc_np(errno));
 	return 0;

@@ -9,6 +9,8 @@
     together  ingests of the same files at once
     prune     old results go: the answers stay, and are those of a fleet that only has the rest
     moved     a database that is deleted, moved away or replaced under the server
+    words     what is no verdict, no database, no word; a pipe; what a failure says
+    silent    who was not heard from, and why a verdict is what it is
     push      HTTP: what must be refused, and what goes in
     curl      the lines of the documentation by which a node pushes
     page      the page in a headless Chromium, at 1440 and 390 pixels; SHOTS=DIR keeps pictures
@@ -722,6 +724,77 @@ def part_curl(tmp):
         for line in lines:
             assert "Bearer" not in str(push(line, s, 22))
         assert counts(db) == before and before["list"]["total"] == 2, before["list"]
+
+
+def part_words(tmp):
+    plan, out = make(tmp, 2, 2)
+    db = tmp / "fleet.db"
+    one = (out / f"{make_fleet.host(0)}.jsonl").read_text()
+    assert json.loads(peerpath("fleet", "add", "-j", "-", database=db, input=one).stdout)["results"] == 2
+    refused = lambda *ask, code=64, **kw: (lambda e: (e, e.count("\n") == 1 or sys.exit(f"{ask}: {e!r}"))[0])(  # noqa: E731
+        peerpath("fleet", *ask, database=db, code=code, **kw).stderr)
+    assert "standard input" in refused("add", "-", code=65, input="{}")
+    # words that are none, and options of another word: never an empty answer
+    assert "degraded" in refused("list", "--verdict", "perfect")
+    assert "digest" in refused("list", "--wiring", "zz") and "digest" in refused("list", "--software", "0g")
+    assert "--verdict" in refused("odd", "--verdict", "fail") and "--port" in refused("add", "--port", "1", out)
+    assert "classes, rails" in refused("frob") and "'list'" in refused("lsit")
+    assert "--max-push" in refused("serve", "--max-push", "0") and "--host" in refused("serve", "--host", "bad host")
+    assert "--silent-after" in refused("list", "--silent-after", "long")
+    assert len(answer("fleet", "list", "--limit", "0", database=db)["nodes"]) == answer("fleet", "list", database=db)["total"]
+    # a file is named once, and an empty one is empty
+    (tmp / "empty.tar.zst").write_text("")
+    (tmp / "cut.tar.zst").write_bytes(bundle(tmp).read_bytes()[:2000])
+    assert ": empty," in refused("add", tmp / "empty.tar.zst", code=65)
+    assert refused("add", tmp / "cut.tar.zst", code=65).count("cut.tar.zst") == 1
+    # databases that are none: the cause, and the status of the man page
+    where = tmp / "nowhere" / "fleet.db"
+    failed = peerpath("fleet", "add", out, database=where, code=70).stderr
+    assert str(where.parent) + "'" in failed and "No such file" in failed, failed
+    failed = peerpath("fleet", "list", database="mysql://u:secret@h/x", code=64).stderr
+    assert "mysql://" in failed and "secret" not in failed, failed
+    if os.geteuid() == 0 and shutil.which("setpriv"):
+        done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", PEERPATH, "fleet", "add", "--database", tmp / "no.db", out],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 70 and "Permission denied" in done.stderr, done
+    with Serving(tmp, db) as s:
+        for query in ("limit=x", "limit=-1", "offset=1e3", "verdict=perfect", "wiring=zz"):
+            assert s.ask("GET", "/api/nodes?" + query)[0] == 400, query
+        error = json.loads(s.push((tmp / "cut.tar.zst").read_bytes())[1])["error"]
+        assert "/proc" not in error and "cut" in error, error
+    serving = subprocess.Popen([PEERPATH, "fleet", "serve", "--listen", "0.0.0.0", "--port", "0", "--database", db], stderr=subprocess.PIPE, text=True)
+    assert "--host" in serving.stderr.readline()
+    serving.send_signal(signal.SIGINT)
+    assert serving.wait(30) == 0, "told to end is no failure"
+
+
+def part_silent(tmp):
+    """Against the clock of this machine: heard from an hour ago, four days ago, long ago."""
+    plan = make_fleet.Plan(5, 1)
+    db, now = tmp / "fleet.db", int(time.time())
+    docs = []
+    for i, hours in enumerate((1, 1, 1, 96, 24 * 30)):
+        doc = make_fleet.prove(plan, i, 0) | {"started": make_fleet.when(now - hours * 3600), "topology_class": "ab" * 32}
+        docs.append(doc)
+    docs[1]["verdict"] = docs[1]["gates"][1]["verdict"] = "fail"
+    docs[1]["gates"][1]["claim"] = "ACS redirects " + "\u00e9" * 200
+    (tmp / "all.jsonl").write_text("".join(json.dumps(d) + "\n" for d in docs))
+    answer("fleet", "add", tmp / "all.jsonl", database=db)
+    silent = lambda *more: sorted(n["host"] for n in answer("fleet", "list", *more, database=db)["nodes"] if n["silent"])  # noqa: E731
+    host = make_fleet.host
+    assert silent() == [host(3), host(4)]
+    assert silent("--silent-after", "5d") == [host(4)]
+    assert silent("--silent-after", "0") == []
+    r = answer("fleet", "list", database=db)
+    assert r["verdicts"] == {"fail": 1, "unknown": 0, "degraded": 0, "pass": 4, "none": 0} and r["silent"] == 2, r
+    assert r["nodes"][0]["host"] == host(1), "failures first"
+    text = peerpath("fleet", "list", database=db).stdout
+    assert text.count("silent (pass)") == 2, text
+    odd = answer("fleet", "odd", database=db, code=1)["odd"]
+    assert sorted(o["host"] for o in odd if o["what"] == "silent") == [host(3), host(4)], odd
+    assert not [o for o in answer("fleet", "odd", "--silent-after", "0", database=db, code=1)["odd"] if o["what"] == "silent"]
+    why = next(o["differs"] for o in odd if o["what"] == "verdict")
+    assert why.startswith("prerequisites: ACS redirects \u00e9") and why.endswith("\u00e9...") and len(why) < 180, why
 
 
 def part_moved(tmp):
