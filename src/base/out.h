@@ -63,6 +63,11 @@ void pp_out_verdict(struct pp_out *o, const char *key, const char *label, enum p
 /* @columns is borrowed until pp_out_table_end(); at most PP_OUT_COLUMNS. */
 void pp_out_table(struct pp_out *o, const char *key, const struct pp_out_column *columns,
 		  unsigned int n);
+/*
+ * Text only, behind pp_out_table(): keys of columns that are left out, the first one first, while
+ * the table is too wide for the terminal. Blanks between them; borrowed.
+ */
+void pp_out_spare(struct pp_out *o, const char *keys);
 /* Cells come in the order of the columns; each row needs all of them. NULL is "-" and null. */
 void pp_out_cell(struct pp_out *o, const char *value);
 void pp_out_cellf(struct pp_out *o, const char *fmt, ...) PP_PRINTF(2, 3);

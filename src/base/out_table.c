@@ -21,8 +21,21 @@ void pp_out_table(struct pp_out *o, const char *key, const struct pp_out_column 
 	o->n_columns = n;
 	o->column = 0;
 	o->first = o->last = NULL;
+	o->spare = "";
+	o->left_out = 0;
 	if (o->is_json)
 		pp_json_array(&o->json, key);
+}
+
+void pp_out_spare(struct pp_out *o, const char *keys)
+{
+	assert(o->columns);
+	o->spare = keys;
+}
+
+static bool is_shown(const struct pp_out *o, unsigned int column)
+{
+	return o->columns[column].title && !(o->left_out & (1u << column));
 }
 
 /* Moves to the next column; opens and closes the row's object in JSON. Returns the column. */
@@ -134,8 +147,42 @@ void pp_out_cell_verdict(struct pp_out *o, enum pp_verdict v)
 	end_column(o);
 }
 
-/* Natural widths, then narrowed from the widest wrappable column until the row fits. */
-static void column_widths(const struct pp_out *o, size_t width[PP_OUT_COLUMNS])
+/* What the table needs when its texts are as narrow as reads well. */
+static size_t readable_width(const struct pp_out *o, const size_t width[])
+{
+	size_t total = 0;
+
+	for (unsigned int i = 0; i < o->n_columns; i++)
+		if (is_shown(o, i))
+			total += (o->columns[i].wrap && width[i] > PP_OUT_READABLE ? PP_OUT_READABLE
+										   : width[i]) +
+				 GAP;
+	return total;
+}
+
+static void leave_out(struct pp_out *o, const char *key, size_t len)
+{
+	for (unsigned int i = 0; i < o->n_columns; i++)
+		if (o->columns[i].key && strlen(o->columns[i].key) == len &&
+		    !strncmp(o->columns[i].key, key, len))
+			o->left_out |= 1u << i;
+}
+
+static void leave_out_spare(struct pp_out *o, const size_t width[])
+{
+	const char *key = o->spare;
+	size_t len;
+
+	for (; *key && readable_width(o, width) > o->width + GAP; key += len) {
+		key += strspn(key, " ");
+		len = strcspn(key, " ");
+		leave_out(o, key, len);
+	}
+}
+
+/* Natural widths, without what can be spared, then narrowed from the widest wrappable column until
+ * the row fits. */
+static void column_widths(struct pp_out *o, size_t width[PP_OUT_COLUMNS])
 {
 	const struct pp_out_held *c = o->first;
 	size_t total = 0, w;
@@ -148,13 +195,13 @@ static void column_widths(const struct pp_out *o, size_t width[PP_OUT_COLUMNS])
 		if (o->columns[i].title && w > width[i])
 			width[i] = w;
 	}
+	leave_out_spare(o, width);
 	for (unsigned int i = 0; i < o->n_columns; i++)
-		total += o->columns[i].title ? width[i] + GAP : 0;
+		total += is_shown(o, i) ? width[i] + GAP : 0;
 	while (total > o->width + GAP) {
 		widest = o->n_columns;
 		for (unsigned int i = 0; i < o->n_columns; i++)
-			if (o->columns[i].title && o->columns[i].wrap &&
-			    width[i] > PP_OUT_NARROWEST &&
+			if (is_shown(o, i) && o->columns[i].wrap && width[i] > PP_OUT_NARROWEST &&
 			    (widest == o->n_columns || width[i] > width[widest]))
 				widest = i;
 		if (widest == o->n_columns)
@@ -177,7 +224,7 @@ static void text_row(struct pp_out *o, const struct pp_out_held *cells[], const 
 		more = false;
 		pending = 0;
 		for (unsigned int i = 0; i < o->n_columns; i++) {
-			if (!o->columns[i].title)
+			if (!is_shown(o, i))
 				continue;
 			n = pp_out_fit(rest[i], width[i], &skip);
 			used = pp_out_columns_of(rest[i], n);

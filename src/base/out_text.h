@@ -5,9 +5,13 @@
 #ifndef PP_BASE_OUT_TEXT_H
 #define PP_BASE_OUT_TEXT_H
 
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/out.h"
 
+/* What a column of text is not narrowed below while another one can be left out. */
+enum { PP_OUT_READABLE = 24 };
 enum { PP_OUT_NARROWEST = 10 }; /* columns that wrapped text gets at least */
 
 struct pp_out_held {
@@ -27,6 +31,8 @@ struct pp_out {
 	/* the open table */
 	const struct pp_out_column *columns;
 	unsigned int n_columns, column;
+	const char *spare;
+	uint32_t left_out; /* bits of columns */
 	struct pp_arena cells;
 	struct pp_out_held *first, *last;
 };

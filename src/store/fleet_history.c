@@ -78,7 +78,7 @@ static void out_group(struct pp_out *o, struct group *g)
 	figure(o, g->with);
 	figure(o, g->without);
 	cell(o, g->unit);
-	cell(o, g->last);
+	pp_fleet_out_when(o, g->last);
 }
 
 static int add_ratio(struct group *g, double ratio)
@@ -197,6 +197,8 @@ static void out_gains(struct gains *all, bool write, struct pp_out *o)
 						       {"last_at", "LAST", false}};
 
 	pp_out_table(o, "gains", columns, PP_ARRAY_LEN(columns));
+	pp_out_spare(o,
+		     "last_at better lowest_ratio highest_ratio software measured proven topology");
 	qsort(all->group, all->n, sizeof(*all->group), by_key);
 	for (size_t i = 0; i < all->n; i++) {
 		if (write)
@@ -279,7 +281,7 @@ static int take_state(void *ctx, const struct pp_sql_value *c, size_t n)
 	if (!strcmp(now, t->last))
 		return 0;
 	(void)snprintf(t->last, sizeof(t->last), "%s", now);
-	cell(t->o, text(&c[0]));
+	pp_fleet_out_when(t->o, text(&c[0]));
 	cell(t->o, text(&c[1]));
 	cell(t->o, text(&c[2]));
 	for (size_t i = 3; i < 5; i++)
@@ -294,7 +296,7 @@ static int take_figure(void *ctx, const struct pp_sql_value *c, size_t n)
 
 	if (n < 6)
 		return -EBADMSG;
-	cell(o, text(&c[0]));
+	pp_fleet_out_when(o, text(&c[0]));
 	cell(o, text(&c[1]));
 	for (size_t i = 2; i < 4; i++)
 		if (c[i].type == PP_SQL_INTEGER && c[i].integer >= 0)

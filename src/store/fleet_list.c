@@ -74,14 +74,14 @@ static int list_row(void *ctx, const struct pp_sql_value *c, size_t n)
 	pp_out_cell(o, text(&c[0]));
 	pp_out_cell(o, text(&c[1]));
 	heard_cell(o, &c[2], silent);
-	pp_out_cell(o, text(&c[3]));
+	pp_fleet_out_when(o, text(&c[3]));
 	for (size_t i = 4; i < 9; i++)
 		verdict_cell(o, &c[i]);
 	pp_out_cell(o, text(&c[9]));
 	pp_out_cell(o, pp_out_is_json(o) ? text(&c[10]) : pp_fleet_short(text(&c[10]), own));
 	pp_out_cell(o, pp_out_is_json(o) ? text(&c[11]) : pp_fleet_short(text(&c[11]), own));
 	pp_out_cell(o, text(&c[12]));
-	pp_out_cell(o, text(&c[13]));
+	pp_fleet_out_when(o, text(&c[13]));
 	pp_out_cell_bool(o, silent);
 	return 0;
 }
@@ -150,6 +150,7 @@ static int ask_list(struct pp_sql *sql, struct pp_sql_value *args, const struct 
 		return r;
 	out_counts(&l);
 	pp_out_table(o, "nodes", columns, PP_ARRAY_LEN(columns));
+	pp_out_spare(o, "gpus node flavour software topology verdict_since");
 	r = pp_sql_ask(sql,
 		       "SELECT s.node, n.host, s.verdict, s.verdict_since, s.identity, "
 		       "s.prerequisites, s.memory, s.library, s.application, s.flavour, "
@@ -344,6 +345,8 @@ int pp_fleet_show(struct pp_sql *sql, bool simulated, const char *node, struct p
 
 		pp_out_heading(o, tables[i].title);
 		pp_out_table(o, tables[i].key, tables[i].columns, tables[i].n_columns);
+		if (!strcmp(tables[i].key, "rails"))
+			pp_out_spare(o, "at gpu hca");
 		r = pp_sql_ask(sql, tables[i].ask, args, tables[i].n_args, table_row, &cells, err);
 		pp_out_table_end(o);
 	}

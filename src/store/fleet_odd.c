@@ -64,7 +64,7 @@ static int out_odd(struct looking *l, const struct pp_fleet_state *s, const stru
 	pp_out_cell(l->o, f->what);
 	pp_out_cell(l->o, brief ? pp_fleet_short(f->value, a) : f->value);
 	pp_out_cell(l->o, brief ? pp_fleet_short(f->norm, b) : f->norm);
-	pp_out_cell(l->o, f->since);
+	pp_fleet_out_when(l->o, f->since);
 	pp_out_cell(l->o, f->like && l->difference.len ? pp_buf_text(&l->difference) : f->why);
 	l->n++;
 	return r;
@@ -271,6 +271,7 @@ int pp_fleet_odd(struct pp_sql *sql, bool simulated, pp_ns silent_after, struct 
 		pp_out_u64(o, "total", NULL, s.n);
 		pp_out_u64(o, "silent_after_s", NULL, (uint64_t)(silent_after / PP_SECOND));
 		pp_out_table(o, "odd", columns, PP_ARRAY_LEN(columns));
+		pp_out_spare(o, "node norm since");
 		r = look(&l);
 		r = r ? r : odd_silent(&l, pp_fleet_silence(silent_after, before));
 		pp_out_table_end(o);

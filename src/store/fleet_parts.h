@@ -115,6 +115,9 @@ size_t pp_fleet_end_of(const struct pp_fleet_states *s, size_t from, bool softwa
 /* What is older than that is of a node that was not heard from; "" for @after 0. */
 const char *pp_fleet_silence(pp_ns after, char ret[32]);
 
+/* "2026-11-29T15:20Z": how times are told on a screen; whole in JSON. */
+void pp_fleet_out_when(struct pp_out *o, const char *at);
+
 /* "52cc90b4": how classes are called on a screen. */
 const char *pp_fleet_short(const char *digest, char text[9]);
 

@@ -245,6 +245,7 @@ int pp_fleet_rails(struct pp_sql *sql, bool simulated, struct pp_out *o, size_t 
 	all->arena = PP_ARENA(NODES_BYTES);
 	pp_out_double(o, "slow_below_ratio", NULL, SLOW);
 	pp_out_table(o, "rails", columns, PP_ARRAY_LEN(columns));
+	pp_out_spare(o, "nodes_below nodes");
 	r = ask(sql, simulated, all, err);
 	r = r ? r : out_all(o, all, &slow);
 	if (r && !err->code)

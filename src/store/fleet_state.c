@@ -337,6 +337,14 @@ const char *pp_fleet_silence(pp_ns after, char ret[32])
 	return pp_clock_format(pp_clock_wall() - after, ret, 32);
 }
 
+void pp_fleet_out_when(struct pp_out *o, const char *at)
+{
+	if (at && !pp_out_is_json(o) && strlen(at) == strlen("2026-11-29T15:20:01Z"))
+		pp_out_cellf(o, "%.16sZ", at);
+	else
+		pp_out_cell(o, at && *at ? at : NULL);
+}
+
 const char *pp_fleet_short(const char *digest, char text[9])
 {
 	if (!digest)

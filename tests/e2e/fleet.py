@@ -11,6 +11,7 @@
     moved     a database that is deleted, moved away or replaced under the server
     words     what is no verdict, no database, no word; a pipe; what a failure says
     silent    who was not heard from, and why a verdict is what it is
+    terminal  every answer fits 80 columns, and breaks no word
     push      HTTP: what must be refused, and what goes in
     curl      the lines of the documentation by which a node pushes
     page      the page in a headless Chromium, at 1440 and 390 pixels; SHOTS=DIR keeps pictures
@@ -606,7 +607,7 @@ def part_push(tmp):
     loose.write_text(TOKEN)
     loose.chmod(0o644)
     done = peerpath("fleet", "serve", "--token-file", loose, database=db, code=64)
-    assert "0600" in done.stderr and done.stderr.count("\n") == 1 and TOKEN not in done.stderr, done.stderr
+    assert "chmod 600" in done.stderr and done.stderr.count("\n") == 1 and TOKEN not in done.stderr, done.stderr
     with Serving(tmp, db, "--max-push", "8M") as s:
         text = json.dumps(one).encode()
         for given in (None, "", "wrong", TOKEN[:-1], TOKEN + "0"):
@@ -795,6 +796,28 @@ def part_silent(tmp):
     assert not [o for o in answer("fleet", "odd", "--silent-after", "0", database=db, code=1)["odd"] if o["what"] == "silent"]
     why = next(o["differs"] for o in odd if o["what"] == "verdict")
     assert why.startswith("prerequisites: ACS redirects \u00e9") and why.endswith("\u00e9...") and len(why) < 180, why
+
+
+def part_terminal(tmp):
+    import terminal
+
+    _, out = make(tmp, 30, 4)
+    db = tmp / "fleet.db"
+    answer("fleet", "add", out, bundle(tmp, faults="acs-redirect"), database=db)
+    told = {}
+    for ask in (("fleet", "list"), ("fleet", "odd"), ("fleet", "classes"), ("fleet", "rails"), ("fleet", "show", "gpu00011"), ("history",),
+                ("fleet", "diff", "gpu00007", "gpu00011"), ("history", "gpu00011")):
+        for columns in (80, 200):
+            text = terminal.on_terminal(*ask, "--database", str(db), "--color", "never", columns=columns)
+            assert len(text) > 100, text
+            for line in text.splitlines():
+                assert len(line) <= columns, f"{ask}: {len(line)} columns: {line}"
+            told[ask, columns] = text
+    head = told[("fleet", "list"), 200].splitlines()[0].split()
+    assert head == ["NODE", "NAME", "VERDICT", "SINCE", "MODULE", "WIRING", "SOFTWARE", "GPUS", "SEEN"], head
+    assert told[("fleet", "list"), 80].splitlines()[0].split() == ["NAME", "VERDICT", "SINCE", "WIRING", "SEEN"]
+    assert "6.8.0-71-generic" in told[("fleet", "odd"), 80]
+    assert "WIRING" in told[("history",), 80].splitlines()[0]
 
 
 def part_moved(tmp):
