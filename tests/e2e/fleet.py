@@ -912,8 +912,33 @@ def part_page(tmp):
                 colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
                 assert (colour == "rgb(18, 22, 28)") == dark, colour
                 if name == "node":
-                    assert page.evaluate("document.images[0].naturalWidth") > 100
+                    natural = page.evaluate("document.images[0].naturalWidth")
+                    assert natural > 100
+                    # read as it is drawn, in a box that scrolls; not a white sheet in the dark
+                    assert width > 700 or page.evaluate("document.images[0].getBoundingClientRect().width") >= natural
+                    paper = page.evaluate("getComputedStyle(document.querySelector('.picture')).backgroundColor")
+                    assert (paper == "rgb(255, 255, 255)") != dark, paper
+                    assert (page.evaluate("getComputedStyle(document.images[0]).filter") == "none") != dark
+                if name == "nodes":
+                    head = page.evaluate("document.querySelector('.counts').innerText")
+                    assert "pass" in head and "silent" in head, head
+                    assert "UTC" in page.evaluate("document.querySelector('tbody tr').innerText")
+                    assert "silent" in page.evaluate("document.querySelector('tbody tr .verdict').textContent")
+                if name == "hostile":
+                    assert "silent (" in page.evaluate("document.querySelector('.cards').textContent")
+                if name == "odd":
+                    assert "not heard from" in page.evaluate("document.querySelector('main').innerText")
+                if width == 390 and name in ("nodes", "node"):
+                    # a row's values begin in one line, whatever letters they are of
+                    lefts = page.evaluate("""[...new Set([...document.querySelectorAll('.stack td')].filter((t) => t.childNodes.length).map((t) => {
+                        const r = document.createRange(); r.selectNodeContents(t); return Math.round(r.getBoundingClientRect().left); }))]""")
+                    assert len(lefts) == 1, lefts
                 page.screenshot(shots / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+        page = browser.page(800, 900)
+        page.open(s.url + "#/history")
+        page.wait("document.querySelector('.sideways')")
+        assert page.evaluate("document.querySelector('.scroll').classList.contains('wide')")
+        page.screenshot(shots / "history-800.png")
         keyboard(browser, s)
     print(f"{len(views)} views, two widths, dark and light: no error, no request out")
 
