@@ -93,7 +93,9 @@ static void looks(struct pp_out *o, const struct pp_state *s)
 	pp_out_table(o, "looks", columns, PP_ARRAY_LEN(columns));
 	for (size_t i = 0; i < s->n_looks; i++) {
 		const struct pp_look *l = &s->looks[i];
-		bool number = !l->unknown && pp_signal_shape(l->kind) != PP_SHAPE_STATE;
+		/* Of an event's kind a look says where it is looked for. */
+		bool number = !l->unknown && (pp_signal_shape(l->kind) == PP_SHAPE_COUNTER ||
+					      pp_signal_shape(l->kind) == PP_SHAPE_GAUGE);
 
 		pp_out_cell(o, pp_signal_key(l->kind));
 		pp_out_cell(o, l->object);

@@ -159,6 +159,24 @@ static int judge_readable(struct pp_ledger *k, struct pp_subject *e, const struc
 	return r;
 }
 
+/* A place where events come from: no state, which nothing is compared with. */
+static int judge_watched(struct pp_ledger *k, struct pp_subject *e, const struct pp_look *look,
+			 const struct pp_round *round)
+{
+	int r = 0;
+
+	if (e->unknown) {
+		pp_subject_changed(k, e, PP_NOW);
+		r = pp_text_set(&e->unknown, NULL);
+	}
+	e->known = true;
+	e->wall_ns = round->wall_ns;
+	e->now_ns = round->now_ns;
+	e->gone_ns = 0;
+	e->away = false;
+	return r ? r : take_value(k, e, look->value);
+}
+
 /* Does a look say what its shape must say? A watcher that does not is wrong, not the node. */
 static bool is_whole(const struct pp_look *look)
 {
@@ -185,7 +203,8 @@ static int judge_look(struct pp_ledger *k, const struct pp_look *look, const cha
 
 	if (!is_whole(look))
 		return 0;
-	if (pp_signal_shape(look->kind) == PP_SHAPE_EVENT && !look->unknown)
+	if (pp_signal_shape(look->kind) == PP_SHAPE_EVENT && !look->unknown &&
+	    look->yet != PP_LOOK_WATCHED)
 		return pp_judge_event(k, look, round);
 	r = pp_subject_get(k, look->kind, pp_object_text(look->object, object), &e);
 	if (r == -E2BIG) {
@@ -199,6 +218,8 @@ static int judge_look(struct pp_ledger *k, const struct pp_look *look, const cha
 	e->round = k->rounds;
 	if (look->unknown)
 		return judge_unreadable(k, e, look);
+	if (look->yet == PP_LOOK_WATCHED)
+		return judge_watched(k, e, look, round);
 	return judge_readable(k, e, look, round);
 }
 

@@ -33,11 +33,12 @@ enum pp_signal_kind {
 /* The value of a port, or of a gpu, that was there and is there no more. */
 #define PP_OBJECT_GONE "gone"
 
-/* What is known of something whose value is not. */
+/* What is known of something whose value is not, and of a log that is quiet. */
 enum pp_look_yet {
 	PP_LOOK_NOTHING,
-	PP_LOOK_NONE,  /* there is none of the kind: those that were there are gone */
-	PP_LOOK_THERE, /* it is there: a recording has its name, not its number */
+	PP_LOOK_WATCHED, /* its events are looked for: the value says where; it is none of them */
+	PP_LOOK_NONE,	 /* there is none of the kind: those that were there are gone */
+	PP_LOOK_THERE,	 /* it is there: a recording has its name, not its number */
 };
 
 struct pp_look {
@@ -52,7 +53,7 @@ struct pp_look {
 	const char *raw;   /* the text that it was read from, one line; NULL when there is none */
 	const char *named; /* event: what names it once and for all (boot id and sequence number of
 			    * a kernel record, a log's file, inode and offset); NULL otherwise */
-	enum pp_look_yet yet; /* with unknown */
+	enum pp_look_yet yet; /* with unknown; WATCHED: of an event's kind, without */
 };
 
 /* Grows by one look at a time, up to PP_LOOKS_MOST; strings are copied into the arena. */

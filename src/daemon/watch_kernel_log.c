@@ -40,6 +40,7 @@ struct log {
 	/* Of this look: */
 	unsigned int events, more;
 	bool overwritten;
+	bool readable;
 };
 
 static void boot_of(struct pp_watch_context *at, char ret[BOOT])
@@ -140,6 +141,7 @@ static int read_recorded(struct pp_watch_context *at, struct log *l, struct pp_l
 	if (r)
 		return r;
 	records = json_object_get(a.data, "records");
+	l->readable = a.answered;
 	if (!a.answered)
 		r = pp_look_unknown(into, PP_SIGNAL_KERNEL_LOG, "node", "%s", a.detail);
 	for (size_t i = 0; !r && i < json_array_size(records); i++) {
@@ -188,6 +190,7 @@ static int look_now(struct pp_watch_context *at, struct log *l, struct pp_looks 
 
 	l->events = l->more = 0;
 	l->overwritten = false;
+	l->readable = l->fd >= 0;
 	if (l->error)
 		return pp_look_unknown(into, PP_SIGNAL_KERNEL_LOG, "node",
 				       "/dev/kmsg: %s: run as root, or set kernel.dmesg_restrict=0",
@@ -203,6 +206,11 @@ static int look_now(struct pp_watch_context *at, struct log *l, struct pp_looks 
 		r = pp_look_event(into, PP_SIGNAL_KERNEL_LOG, "node", named, text,
 				  "more records than are told one by one");
 	}
+	if (!r && l->readable)
+		r = pp_looks_add(into, &(struct pp_look){.kind = PP_SIGNAL_KERNEL_LOG,
+							 .object = "node",
+							 .value = "is followed",
+							 .yet = PP_LOOK_WATCHED});
 	return r ? r : remember(at, l);
 }
 

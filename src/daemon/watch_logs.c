@@ -176,6 +176,18 @@ static int tell_refused(const struct pp_tails *t, struct pp_looks *into)
 	return r;
 }
 
+/* Quiet is not the same as not looked at. */
+static int tell_watched(size_t n, struct pp_looks *into)
+{
+	char value[64];
+
+	(void)snprintf(value, sizeof(value), "%zu file%s followed", n, n == 1 ? " is" : "s are");
+	return pp_looks_add(into, &(struct pp_look){.kind = PP_SIGNAL_NCCL_ERRORS,
+						    .object = "logs",
+						    .value = value,
+						    .yet = PP_LOOK_WATCHED});
+}
+
 static int look_now(struct pp_watch_context *at, struct logs *l, struct pp_looks *into)
 {
 	struct round round = {.logs = l, .into = into};
@@ -189,6 +201,11 @@ static int look_now(struct pp_watch_context *at, struct logs *l, struct pp_looks
 		r = pp_look_unknown(into, PP_SIGNAL_NCCL_ERRORS, "logs",
 				    "%u files more than the %d that are read", l->tails.unread,
 				    PP_TAIL_FILES);
+	else if (!r && !l->tails.n)
+		r = pp_look_unknown(into, PP_SIGNAL_NCCL_ERRORS, "logs",
+				    "no file that --log names is there");
+	else if (!r)
+		r = tell_watched(l->tails.n, into);
 	if (!r && round.more) {
 		char named[64], text[64];
 

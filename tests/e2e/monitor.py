@@ -518,7 +518,8 @@ def others(w):
     db.commit()
     db.close()
     of_fleet = w.top / "fleet.db"
-    subprocess.run([PEERPATH, "fleet", "--store", of_fleet, "list"], capture_output=True, timeout=60)
+    subprocess.run([PEERPATH, "prove", "--replay", w.top / "clean", "-o", w.top / "of.tar.zst"], capture_output=True, timeout=60)
+    subprocess.run([PEERPATH, "fleet", "--database", of_fleet, "add", w.top / "of.tar.zst"], check=True, capture_output=True, timeout=60)
     for path, words in ((theirs, "tables of another program"), (of_fleet, "database of 'fleet'")):
         before = path.read_bytes()
         done = monitor("--replay", w.top / "node", "--state", path, "--once")

@@ -8,6 +8,7 @@ gone      all RDMA devices, after a reboot: with a baseline, in a service, and b
 counters  those of a port, which the baseline had
 calls     a library that is not there calls nothing
 wiring    a port is down, a GPU is lost
+quiet     logs that say nothing
 policy    words that forbid nothing, and names that nothing has
 words     options that could only be for nothing
 """
@@ -145,6 +146,27 @@ def wiring(w):
     need("gpus: 1, hcas: 2" in found["node"]["after"] and "gpus: 2, hcas: 2" in found["node"]["before"], f"a lost GPU: {found}")
 
 
+def quiet(w):
+    """A log that is followed and says nothing is another thing than one that nobody follows."""
+    text = w.top / "x.prom"
+
+    def seen(*more):
+        _, doc = w.once(w.clean, "--textfile", text, *more)
+        rows = {k["kind"]: k for k in doc["looks"] if k["kind"] in ("nccl-errors", "kernel-log")}
+        counts = {name: int(n) for name, n in re.findall(r'^(peerpath_watched(?:_unknown)?\{signal="nccl-errors"\}) (\d+)$', text.read_text(), re.M)}
+        return rows, [counts.get(f'peerpath_watched{u}{{signal="nccl-errors"}}') for u in ("", "_unknown")]
+
+    rows, counts = seen()
+    need("nccl-errors" not in rows and counts == [None, None], f"no --log: {rows}, {counts}")
+    need(rows["kernel-log"]["value"] == "is followed" and rows["kernel-log"]["number"] is None, f"the kernel's log: {rows}")
+    rows, counts = seen("--log", w.top / "jobs*.log")
+    need("is there" in rows["nccl-errors"]["unknown"] and counts == [1, 1], f"--log that matches nothing: {rows}, {counts}")
+    for name in ("jobs1.log", "jobs2.log"):
+        (w.top / name).write_text("quiet\n")
+    rows, counts = seen("--log", w.top / "jobs*.log")
+    need(rows["nccl-errors"]["value"] == "2 files are followed" and counts == [1, 0], f"two quiet logs: {rows}, {counts}")
+
+
 def policy(w):
     """A word that `check` refuses is refused here; a name that nothing has is said once."""
     path = w.top / "policy.conf"
@@ -190,7 +212,7 @@ def words(w):
 def main():
     with tempfile.TemporaryDirectory() as top:
         w = World(top)
-        for part in (gone, counters, calls, wiring, policy, words):
+        for part in (gone, counters, calls, wiring, quiet, policy, words):
             part(w)
     sys.exit(1 if FAULTS else 0)
 
