@@ -134,7 +134,7 @@ int pp_state_load(const char *where, struct pp_arena *arena, struct pp_state *re
 	struct pp_ledger *k = NULL;
 	struct pp_sql *sql = NULL;
 	size_t odd;
-	int r = pp_sql_open(where, PP_SQL_READ_ONLY, &sql, err);
+	int r = pp_sql_open_reader(where, &sql, err);
 
 	if (r)
 		return r;

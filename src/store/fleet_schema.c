@@ -48,7 +48,8 @@ static const struct pp_sql_step steps[] = {
 int pp_fleet_open(const char *where, unsigned int flags, struct pp_sql **ret, struct pp_error *err)
 {
 	struct pp_sql *sql = NULL;
-	int r = pp_sql_open(where, flags, &sql, err);
+	int r = flags & PP_SQL_READ_ONLY ? pp_sql_open_reader(where, &sql, err)
+					 : pp_sql_open(where, flags, &sql, err);
 
 	r = r ? r : pp_sql_migrate(sql, "fleet", steps, err);
 	if (r)

@@ -51,6 +51,8 @@ enum pp_sql_flag {
  * that is no database -EBADMSG. A password in @where never gets into @err.
  */
 int pp_sql_open(const char *where, unsigned int flags, struct pp_sql **ret, struct pp_error *err);
+/* To read; of a file also where nothing beside it can be written, when nobody is writing it. */
+int pp_sql_open_reader(const char *where, struct pp_sql **ret, struct pp_error *err);
 struct pp_sql *pp_sql_close(struct pp_sql *sql); /* returns NULL; what was begun is rolled back */
 
 bool pp_sql_is_server(const struct pp_sql *sql);

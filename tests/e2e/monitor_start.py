@@ -9,6 +9,7 @@ counters  those of a port, which the baseline had
 calls     a library that is not there calls nothing
 wiring    a port is down, a GPU is lost
 quiet     logs that say nothing
+reader    a user who may only read
 policy    words that forbid nothing, and names that nothing has
 words     options that could only be for nothing
 """
@@ -167,6 +168,31 @@ def quiet(w):
     need(rows["nccl-errors"]["value"] == "2 files are followed" and counts == [1, 0], f"two quiet logs: {rows}, {counts}")
 
 
+def reader(w):
+    """Who may read the file and no more: it is read while nobody writes it, else one line says what is needed."""
+    if os.geteuid():
+        print("reader: needs root, to be nobody")
+        return
+    os.chmod(w.top, 0o755)
+    folder = w.top / "kept"
+    folder.mkdir(mode=0o755)
+    state = folder / "m.db"
+    program = w.top / "peerpath"
+    shutil.copy(PEERPATH, program)
+    need(monitor("--replay", w.clean, "--state", state, "--once").returncode == 0, "the first look")
+    state.chmod(0o644)
+
+    def shown():
+        return subprocess.run([program, "monitor", "--show", "--state", state], capture_output=True, text=True, timeout=60, user="nobody", group="nogroup", extra_groups=[])
+
+    done = shown()
+    need(done.returncode == 0 and "Looks" in done.stdout, f"nobody reads: {done}")
+    # As a writer leaves it that was killed: the log may hold more than the file.
+    state.with_name("m.db-wal").write_bytes(b"x" * 4096)
+    done = shown()
+    need(done.returncode == 65 and "must be able to write to its folder" in done.stderr and done.stderr.count("\n") == 1, f"nobody reads what was left: {done}")
+
+
 def policy(w):
     """A word that `check` refuses is refused here; a name that nothing has is said once."""
     path = w.top / "policy.conf"
@@ -212,7 +238,7 @@ def words(w):
 def main():
     with tempfile.TemporaryDirectory() as top:
         w = World(top)
-        for part in (gone, counters, calls, wiring, quiet, policy, words):
+        for part in (gone, counters, calls, wiring, quiet, reader, policy, words):
             part(w)
     sys.exit(1 if FAULTS else 0)
 
