@@ -134,6 +134,9 @@ int pp_sql_migrate(struct pp_sql *sql, const char *name, const struct pp_sql_ste
 				    (long long)version, name, (long long)newest);
 	if (version == newest)
 		return 0;
+	if (sql->flags & PP_SQL_READ_ONLY && !version)
+		return pp_error_set(err, -EBADMSG,
+				    "the database is no %s's: it has none of its tables", name);
 	if (sql->flags & PP_SQL_READ_ONLY)
 		return pp_error_set(err, -EROFS,
 				    "the database has version %lld of schema %s, %lld is needed, "

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "store/sql_engine.h"
+#include "store/sql_sqlite.h"
 #include "base/banned.h"
 
 enum { KEPT = 48 };
@@ -31,47 +32,9 @@ struct file {
 	size_t next;	 /* the slot that is given up when all are taken */
 };
 
-static int code_of_constraint(sqlite3 *db)
-{
-	switch (sqlite3_extended_errcode(db)) {
-	case SQLITE_CONSTRAINT_PRIMARYKEY:
-	case SQLITE_CONSTRAINT_UNIQUE:
-	case SQLITE_CONSTRAINT_ROWID:
-		return -EEXIST;
-	default:
-		return -EINVAL;
-	}
-}
-
-static int code_of(sqlite3 *db, int result)
-{
-	static const struct {
-		int result, code;
-	} rows[] = {
-		{SQLITE_NOMEM, -ENOMEM},    {SQLITE_FULL, -ENOSPC},    {SQLITE_BUSY, -EBUSY},
-		{SQLITE_LOCKED, -EBUSY},    {SQLITE_NOTADB, -EBADMSG}, {SQLITE_CORRUPT, -EBADMSG},
-		{SQLITE_READONLY, -EROFS},  {SQLITE_TOOBIG, -EFBIG},   {SQLITE_PERM, -EACCES},
-		{SQLITE_CANTOPEN, -EACCES}, {SQLITE_IOERR, -EIO},      {SQLITE_INTERRUPT, -EINTR},
-		{SQLITE_PROTOCOL, -EBUSY},
-	};
-	int number = db ? sqlite3_system_errno(db) : 0;
-
-	result &= 0xff;
-	if (result == SQLITE_CONSTRAINT)
-		return code_of_constraint(db);
-	if (result == SQLITE_IOERR && (sqlite3_extended_errcode(db) == SQLITE_IOERR_NOMEM))
-		return -ENOMEM;
-	if ((result == SQLITE_IOERR || result == SQLITE_CANTOPEN) && number > 0)
-		return number == EDQUOT ? -ENOSPC : -number;
-	for (size_t i = 0; i < PP_ARRAY_LEN(rows); i++)
-		if (rows[i].result == result)
-			return rows[i].code;
-	return -EINVAL;
-}
-
 static int fail(const struct pp_sql *sql, sqlite3 *db, int result, struct pp_error *err)
 {
-	int code = code_of(db, result);
+	int code = pp_sqlite_code(db, result);
 	const char *what = code == -ENOMEM   ? "out of memory"
 			   : code == -ENOSPC ? "the disk is full"
 			   : code == -EBUSY  ? "another program kept it locked for 5 s"

@@ -754,6 +754,10 @@ def part_words(tmp):
     assert str(where.parent) + "'" in failed and "No such file" in failed, failed
     failed = peerpath("fleet", "list", database="mysql://u:secret@h/x", code=64).stderr
     assert "mysql://" in failed and "secret" not in failed, failed
+    with sqlite3.connect(tmp / "blank.db") as blank:
+        blank.execute("PRAGMA user_version = 1")
+    failed = peerpath("fleet", "list", database=tmp / "blank.db", code=65).stderr
+    assert "no fleet's" in failed and failed.count("\n") == 1, failed
     if os.geteuid() == 0 and shutil.which("setpriv"):
         done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", PEERPATH, "fleet", "add", "--database", tmp / "no.db", out],
                               capture_output=True, text=True, check=False)
