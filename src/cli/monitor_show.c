@@ -87,7 +87,9 @@ static void looks(struct pp_out *o, const struct pp_state *s)
 {
 	static const struct pp_out_column columns[] = {
 		{"kind", "KIND", false}, {"object", "OBJECT", true}, {"value", "VALUE", true},
-		{"number", NULL, false}, {"unit", "UNIT", false},    {"unknown", NULL, false}};
+		{"number", NULL, false}, {"unit", NULL, false},	     {"unknown", NULL, false}};
+
+	char text[48];
 
 	pp_out_heading(o, "Looks");
 	pp_out_table(o, "looks", columns, PP_ARRAY_LEN(columns));
@@ -104,7 +106,7 @@ static void looks(struct pp_out *o, const struct pp_state *s)
 		else if (l->unknown)
 			pp_out_cellf(o, "unknown: %s", l->unknown);
 		else if (number)
-			pp_out_cellf(o, "%.6g", l->number);
+			pp_out_cell(o, pp_signal_number(l->kind, l->number, text));
 		else
 			pp_out_cell(o, l->value);
 		if (number)

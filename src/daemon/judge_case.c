@@ -23,7 +23,7 @@ static void time_of(struct pp_json *j, const char *key, int64_t wall)
 }
 
 static void write_line(const struct pp_ledger *k, const struct pp_case *c, const char *what,
-		       uint64_t id, int64_t wall_ns, struct pp_buf *line)
+		       const char *text, uint64_t id, int64_t wall_ns, struct pp_buf *line)
 {
 	struct pp_json j = PP_JSON(line, false);
 	char name[64];
@@ -41,7 +41,7 @@ static void write_line(const struct pp_ledger *k, const struct pp_case *c, const
 	pp_json_str(&j, "level", pp_level_name(c->level));
 	pp_json_str(&j, "before", c->before);
 	pp_json_str(&j, "after", c->after);
-	pp_json_str(&j, "text", c->text);
+	pp_json_str(&j, "text", text);
 	pp_json_str(&j, "next", pp_signal_next(c->kind));
 	pp_json_str(&j, "raw", c->raw);
 	time_of(&j, "since", c->since_ns);
@@ -51,12 +51,40 @@ static void write_line(const struct pp_ledger *k, const struct pp_case *c, const
 	pp_json_end_object(&j);
 }
 
+/* What is now; what it was is the beginning's. */
+static const char *end_of(const struct pp_case *c, char text[PP_SENTENCE])
+{
+	const struct pp_subject *e = c->subject;
+	char value[240];
+	int n = snprintf(text, PP_SENTENCE, "%s of %s", pp_signal_key(c->kind), c->object);
+	char *to = text + n;
+	size_t left = PP_SENTENCE - (size_t)n;
+
+	if (pp_signal_shape(c->kind) == PP_SHAPE_EVENT)
+		(void)snprintf(to, left, ": not again: %s",
+			       pp_short_text(c->after ? c->after : "", value, sizeof(value)));
+	else if (!e || e->away)
+		(void)snprintf(to, left, ": nobody tells of it any more");
+	else if (c->kind == PP_SIGNAL_WATCHER)
+		(void)snprintf(text, PP_SENTENCE, "%s can be read again", c->object);
+	else if (pp_signal_shape(c->kind) == PP_SHAPE_STATE)
+		(void)snprintf(to, left,
+			       c->kind == PP_SIGNAL_HUNG_CALL ? ": %s again" : " is %s again",
+			       pp_short_text(e->value ? e->value : "", value, sizeof(value)));
+	else if (pp_signal_shape(c->kind) == PP_SHAPE_COUNTER)
+		(void)snprintf(to, left, ": quiet for long enough");
+	else
+		(void)snprintf(to, left, " is within its bounds again");
+	return text;
+}
+
 /* What people read. */
-static void write_text(const struct pp_case *c, const char *what, bool rings, struct pp_buf *text)
+static void write_text(const struct pp_case *c, const char *what, const char *said, bool rings,
+		       struct pp_buf *text)
 {
 	char earlier[PP_SENTENCE];
 
-	pp_buf_printf(text, "%s: %s", what, c->text ? c->text : "");
+	pp_buf_printf(text, "%s: %s", what, said ? said : "");
 	if (!strcmp(what, "ends") && c->count > 1)
 		pp_buf_printf(text, " (came more than once)");
 	if (rings && c->n_earlier)
@@ -69,6 +97,8 @@ int pp_case_tell(struct pp_ledger *k, struct pp_case *c, const char *what,
 {
 	struct pp_telling t = {.of = c->id, .wall_ns = round->wall_ns, .level = c->level};
 	struct pp_buf line = PP_BUF(LINE_MOST), text = PP_BUF(LINE_MOST);
+	char over[PP_SENTENCE];
+	const char *said = strcmp(what, "ends") != 0 ? c->text : end_of(c, over);
 	/* Whoever is woken wants to know what changed before; that stays with the alarm. */
 	bool rings = c->level == PP_LEVEL_ALARM && strcmp(what, "changes") != 0 &&
 		     strcmp(what, "ends") != 0;
@@ -77,8 +107,8 @@ int pp_case_tell(struct pp_ledger *k, struct pp_case *c, const char *what,
 	if (r)
 		return r;
 	t.id = k->last_telling + 1;
-	write_line(k, c, what, t.id, round->wall_ns, &line);
-	write_text(c, what, rings, &text);
+	write_line(k, c, what, said, t.id, round->wall_ns, &line);
+	write_text(c, what, said, rings, &text);
 	if (line.failed || text.failed || !line.data || !text.data) {
 		pp_buf_done(&line);
 		pp_buf_done(&text);

@@ -162,7 +162,7 @@ int pp_judge_gauge(struct pp_ledger *k, struct pp_subject *e, const struct pp_lo
 {
 	const struct pp_threshold *t = pp_threshold_of(round->thresholds, e->kind, e->object);
 	struct pp_shown s = {.numbers = true, .quiet_ns = PP_QUIET_NS, .raw = e->raw};
-	char text[PP_SENTENCE], before[40], after[40], bound[96], reason[PP_REASON];
+	char text[PP_SENTENCE], before[40], after[40], bound[96], reason[PP_REASON], number[48];
 	const struct pp_bound *by;
 	const char *word = "";
 
@@ -174,9 +174,8 @@ int pp_judge_gauge(struct pp_ledger *k, struct pp_subject *e, const struct pp_lo
 	if (s.on) {
 		(void)snprintf(before, sizeof(before), "%.6g", normal_of(e));
 		(void)snprintf(after, sizeof(after), "%.6g", look->number);
-		(void)snprintf(text, sizeof(text), "%s of %s is %s%s%s, %s%s",
-			       pp_signal_key(e->kind), e->object, after,
-			       *pp_signal_unit(e->kind) ? " " : "", pp_signal_unit(e->kind),
+		(void)snprintf(text, sizeof(text), "%s of %s is %s, %s%s", pp_signal_key(e->kind),
+			       e->object, pp_signal_number(e->kind, look->number, number),
 			       pp_bound_text(by, word, normal_of(e), bound, sizeof(bound)),
 			       pp_level_reason(t, e->kind, s.level, reason));
 		s.before = isnan(normal_of(e)) ? NULL : before;

@@ -2,6 +2,7 @@
 #include "daemon/signal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/banned.h"
@@ -51,6 +52,22 @@ const char *pp_signal_what(enum pp_signal_kind kind)
 const char *pp_signal_unit(enum pp_signal_kind kind)
 {
 	return table[kind].unit;
+}
+
+const char *pp_signal_number(enum pp_signal_kind kind, double number, char text[48])
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+	const char *unit = pp_signal_unit(kind);
+	size_t u = 0;
+
+	if (strcmp(unit, units[0]) != 0) {
+		(void)snprintf(text, 48, "%.6g%s%s", number, *unit ? " " : "", unit);
+		return text;
+	}
+	for (; number >= 1024 && u + 1 < PP_ARRAY_LEN(units); u++)
+		number /= 1024;
+	(void)snprintf(text, 48, "%.4g %s", number, units[u]);
+	return text;
 }
 
 const char *pp_signal_next(enum pp_signal_kind kind)

@@ -45,6 +45,8 @@ enum pp_signal_shape { PP_SHAPE_STATE, PP_SHAPE_COUNTER, PP_SHAPE_GAUGE, PP_SHAP
 const char *pp_signal_key(enum pp_signal_kind kind);
 const char *pp_signal_what(enum pp_signal_kind kind);
 const char *pp_signal_unit(enum pp_signal_kind kind); /* "" for words */
+/* "128 GiB" of bytes, else "0.93" with the kind's unit behind it. */
+const char *pp_signal_number(enum pp_signal_kind kind, double number, char text[48]);
 const char *pp_signal_next(enum pp_signal_kind kind); /* one command */
 enum pp_signal_shape pp_signal_shape(enum pp_signal_kind kind);
 /* The most it may reach without a threshold of the policy. */

@@ -128,6 +128,40 @@ static void test_state(void **unused)
 	end(&w);
 }
 
+/* What an end says is what is now, not what was told when it began. */
+static void test_ends(void **unused)
+{
+	struct world w;
+
+	(void)unused;
+	begin(&w, "");
+	state_of(&w, 5, PP_SIGNAL_LINK_STATE, "a", "ACTIVE");
+	state_of(&w, 5, PP_SIGNAL_LINK_STATE, "a", "DOWN");
+	state_of(&w, 5, PP_SIGNAL_LINK_STATE, "a", "ACTIVE");
+	assert_string_equal(pp_telling_at(w.k, 1)->text, "ends: link-state of a is ACTIVE again");
+	assert_null(strstr(pp_telling_at(w.k, 1)->line, "is DOWN"));
+	end(&w);
+	begin(&w, "");
+	number_of(&w, 5, PP_SIGNAL_PORT_ERRORS, 0);
+	number_of(&w, 5, PP_SIGNAL_PORT_ERRORS, 7);
+	number_of(&w, 600, PP_SIGNAL_PORT_ERRORS, 7);
+	assert_string_equal(pp_telling_at(w.k, 1)->text,
+			    "ends: port-errors of o: quiet for long enough");
+	end(&w);
+}
+
+static void test_units(void **unused)
+{
+	char text[48];
+
+	(void)unused;
+	assert_string_equal(pp_signal_number(PP_SIGNAL_BAR1_FREE, 137438953472.0, text), "128 GiB");
+	assert_string_equal(pp_signal_number(PP_SIGNAL_BAR1_FREE, 4096, text), "4 KiB");
+	assert_string_equal(pp_signal_number(PP_SIGNAL_BAR1_FREE, 512, text), "512 bytes");
+	assert_string_equal(pp_signal_number(PP_SIGNAL_HOST_CPU, 0.93, text), "0.93 ratio");
+	assert_string_equal(pp_signal_number(PP_SIGNAL_RETRANSMITS, 12, text), "12");
+}
+
 /* A port that comes and goes is one signal with a count, told four times in all. */
 static void test_flapping(void **unused)
 {
@@ -746,6 +780,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_state),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_flapping),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_unknown),
