@@ -8,10 +8,9 @@
 
 #include "daemon/baseline.h"
 #include "daemon/keeper.h"
+#include "daemon/outlet.h"
 #include "daemon/state_make.h"
-#include "daemon/teller.h"
-#include "judge/policy.h"
-#include "judge/rule.h"
+#include "daemon/threshold.h"
 #include "node/source.h"
 #include "base/banned.h"
 
@@ -24,27 +23,15 @@ struct pp_monitor {
 	struct pp_keeper keeper;
 	struct pp_ledger *k;
 	struct pp_watching watching;
-	struct pp_teller teller;
-	int64_t saved_ns, tried_ns, told_tried_ns; /* monotonic; 0: never */
-	uint64_t shown;				   /* tellings that people have seen */
-	char save_error[512], tell_error[512];	   /* said once */
-	uint64_t untold_said;
-	bool named; /* objects of the policy that are not there were said */
+	struct pp_outlet outlet;
+	int64_t saved_ns, tried_ns; /* monotonic; 0: never */
+	char save_error[512];	    /* said once */
+	bool named;		    /* objects of the policy that are not there were said */
 };
 
 static void say(const struct pp_monitor *m, const char *text)
 {
 	m->o.say(m->o.ctx, text);
-}
-
-/* Said when it is another than the last one; "" when it is over. */
-static void say_once(const struct pp_monitor *m, char said[512], const char *text)
-{
-	if (!strcmp(said, text))
-		return;
-	(void)snprintf(said, 512, "%s", text);
-	if (*text)
-		say(m, text);
 }
 
 static const char *recall(void *ctx, const char *watcher, const char *key)
@@ -60,32 +47,6 @@ static int remember(void *ctx, const char *watcher, const char *key, const char 
 	int r = pp_mark_set(m->k, watcher, key, value);
 
 	return r == -E2BIG ? 0 : r;
-}
-
-/* The monitor forbids nothing itself: but a policy that `check` refuses is none here either. */
-static int check_forbidden(const struct pp_policy *policy, struct pp_error *err)
-{
-	struct pp_rules *rules = NULL;
-	int r = pp_policy_word(policy, 0) ? pp_rules_load(NULL, &rules, err) : 0;
-
-	if (!r && rules)
-		r = pp_policy_check(policy, rules, err);
-	pp_rules_free(rules);
-	return r;
-}
-
-static int load_thresholds(const struct pp_monitor *m, struct pp_thresholds **ret,
-			   struct pp_error *err)
-{
-	struct pp_policy *policy = NULL;
-	int r = pp_policy_load(m->o.policy, &policy, err);
-
-	if (!r)
-		r = check_forbidden(policy, err);
-	if (!r)
-		r = pp_thresholds_new(policy, ret, err);
-	pp_policy_free(policy);
-	return r;
 }
 
 static int take_baseline(struct pp_monitor *m, struct pp_error *err)
@@ -155,7 +116,21 @@ static void say_unkept(struct pp_monitor *m)
 	(void)snprintf(line, sizeof(line),
 		       "cannot write what is known: %.300s; watching goes on in memory",
 		       m->keeper.why);
-	say_once(m, m->save_error, line);
+	pp_say_once(&m->o, m->save_error, line);
+}
+
+/* Once. */
+static void say_aside(struct pp_monitor *m)
+{
+	char line[512];
+
+	if (!*m->keeper.aside)
+		return;
+	(void)snprintf(line, sizeof(line),
+		       "the database was damaged and is now '%.200s'; a new one begins",
+		       m->keeper.aside);
+	say(m, line);
+	*m->keeper.aside = '\0';
 }
 
 static int open_ledger(struct pp_monitor *m, struct pp_error *err)
@@ -170,12 +145,7 @@ static int open_ledger(struct pp_monitor *m, struct pp_error *err)
 	r = pp_keeper_open(m->o.where, *node ? node : NULL, &m->keeper, &m->k, &odd, err);
 	if (r)
 		return r;
-	if (*m->keeper.aside) {
-		(void)snprintf(line, sizeof(line),
-			       "the database was damaged and is now '%.200s'; a new one begins",
-			       m->keeper.aside);
-		say(m, line);
-	}
+	say_aside(m);
 	if (odd) {
 		(void)snprintf(line, sizeof(line),
 			       "%zu rows of the database are not as this program writes them: left "
@@ -187,7 +157,7 @@ static int open_ledger(struct pp_monitor *m, struct pp_error *err)
 		say_unkept(m);
 	m->k->started_ns = pp_clock_wall();
 	m->k->period_ns = pp_watching_period(&m->watching);
-	m->shown = m->k->told;
+	m->outlet.shown = m->k->told;
 	check_boot(m);
 	return 0;
 }
@@ -218,12 +188,11 @@ int pp_monitor_open(const struct pp_monitor_options *options, struct pp_monitor 
 	if (!m)
 		return pp_error_set(err, -ENOMEM, "out of memory");
 	m->o = *options;
-	m->teller.fd = -1;
 	m->keeper.lock = -1;
 	begin_watching(m);
-	r = load_thresholds(m, &m->thresholds, err);
-	if (!r && m->o.events)
-		r = pp_teller_open(m->o.events, &m->teller, err);
+	r = pp_thresholds_load(m->o.policy, &m->thresholds, err);
+	if (!r)
+		r = pp_outlet_open(&m->o, &m->outlet, err);
 	if (!r)
 		r = open_ledger(m, err);
 	if (!r)
@@ -239,25 +208,18 @@ int pp_monitor_open(const struct pp_monitor_options *options, struct pp_monitor 
 static bool save(struct pp_monitor *m, int64_t wall_ns, int64_t now_ns)
 {
 	struct pp_error err = {0};
-	char line[512];
 	int r;
 
 	m->tried_ns = now_ns;
 	r = pp_keeper_save(&m->keeper, m->k, wall_ns, &err);
-	if (*m->keeper.aside && !r) {
-		(void)snprintf(line, sizeof(line),
-			       "the database was damaged and is now '%.200s'; a new one begins",
-			       m->keeper.aside);
-		say(m, line);
-		*m->keeper.aside = '\0';
-	}
 	if (r) {
 		say_unkept(m);
 		return false;
 	}
+	say_aside(m);
 	if (*m->save_error)
 		say(m, "what is known can be written again, and has been");
-	say_once(m, m->save_error, "");
+	pp_say_once(&m->o, m->save_error, "");
 	m->saved_ns = now_ns;
 	return true;
 }
@@ -270,62 +232,6 @@ static bool is_time_to_save(const struct pp_monitor *m, int64_t now_ns)
 		return now_ns - m->tried_ns >= AGAIN_NS;
 	return m->k->urgency == PP_NOW || !m->saved_ns ||
 	       now_ns - m->saved_ns >= (m->k->urgency == PP_SOON ? SOON_NS : LATER_NS);
-}
-
-/* People see each once in this process, whatever becomes of the file. */
-static void show(struct pp_monitor *m)
-{
-	const struct pp_telling *t;
-
-	for (size_t i = 0; (t = pp_telling_at(m->k, i)); i++) {
-		if (t->id <= m->shown)
-			continue;
-		m->o.tell(m->o.ctx, t);
-		m->shown = t->id;
-	}
-}
-
-/* In order: one that cannot be written holds back those behind it. */
-static void write_events(struct pp_monitor *m, int64_t now_ns)
-{
-	const struct pp_telling *t;
-	struct pp_error err = {0};
-	char line[512];
-	int r = 0;
-
-	if (*m->tell_error && now_ns - m->told_tried_ns < AGAIN_NS)
-		return;
-	m->told_tried_ns = now_ns;
-	for (size_t i = 0; !r && (t = pp_telling_at(m->k, i)); i++) {
-		if (t->id <= m->k->told)
-			continue;
-		r = m->o.events ? pp_teller_write(&m->teller, t->line, &err) : 0;
-		if (!r) {
-			m->k->told = t->id;
-			pp_ledger_urge(m->k, PP_SOON);
-		}
-	}
-	if (r) {
-		(void)snprintf(line, sizeof(line), "cannot write events: %.400s; they wait",
-			       err.text);
-		say_once(m, m->tell_error, line);
-		return;
-	}
-	say_once(m, m->tell_error, "");
-	pp_tellings_done(m->k, m->k->told);
-}
-
-static void say_lost(struct pp_monitor *m)
-{
-	char line[200];
-
-	if (m->k->untold == m->untold_said)
-		return;
-	m->untold_said = m->k->untold;
-	(void)snprintf(line, sizeof(line),
-		       "%llu events could wait no longer and are not told: more than %d wait",
-		       (unsigned long long)m->k->untold, PP_LEDGER_TOLD);
-	say(m, line);
 }
 
 /* One part more, behind those of the watchers. */
@@ -384,9 +290,7 @@ int pp_monitor_round(struct pp_monitor *m, struct pp_error *err)
 	if (is_time_to_save(m, round.now_ns))
 		(void)save(m, round.wall_ns, round.now_ns);
 	/* What is not written is told too: an alarm does not wait for a disk. */
-	show(m);
-	write_events(m, round.now_ns);
-	say_lost(m);
+	pp_outlet_tell(&m->outlet, m->k, round.now_ns);
 	return 0;
 }
 
@@ -398,10 +302,10 @@ int64_t pp_monitor_next(const struct pp_monitor *m)
 int pp_monitor_reload(struct pp_monitor *m, struct pp_error *err)
 {
 	struct pp_thresholds *fresh = NULL;
-	int r = m->o.events ? pp_teller_reopen(&m->teller, err) : 0;
+	int r = pp_outlet_reopen(&m->outlet, err);
 
 	if (!r)
-		r = load_thresholds(m, &fresh, err);
+		r = pp_thresholds_load(m->o.policy, &fresh, err);
 	if (r)
 		return r;
 	pp_thresholds_free(m->thresholds);
@@ -421,7 +325,7 @@ struct pp_monitor *pp_monitor_close(struct pp_monitor *m)
 	}
 	pp_watching_done(&m->watching);
 	pp_keeper_close(&m->keeper);
-	pp_teller_close(&m->teller);
+	pp_outlet_close(&m->outlet);
 	pp_ledger_free(m->k);
 	pp_thresholds_free(m->thresholds);
 	free(m);

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/near.h"
 #include "judge/policy.h"
+#include "judge/rule.h"
 #include "base/banned.h"
 
 enum { OBJECTS_MOST = 256, TEXTS = 64 << 10 };
@@ -258,4 +259,29 @@ const char *pp_bound_text(const struct pp_bound *b, const char *word, double nor
 	else
 		(void)snprintf(text, size, "%s %.6g", word, b->number);
 	return text;
+}
+
+/* The monitor forbids nothing itself: but a policy that `check` refuses is none here either. */
+static int check_forbidden(const struct pp_policy *policy, struct pp_error *err)
+{
+	struct pp_rules *rules = NULL;
+	int r = pp_policy_word(policy, 0) ? pp_rules_load(NULL, &rules, err) : 0;
+
+	if (!r && rules)
+		r = pp_policy_check(policy, rules, err);
+	pp_rules_free(rules);
+	return r;
+}
+
+int pp_thresholds_load(const char *path, struct pp_thresholds **ret, struct pp_error *err)
+{
+	struct pp_policy *policy = NULL;
+	int r = pp_policy_load(path, &policy, err);
+
+	if (!r)
+		r = check_forbidden(policy, err);
+	if (!r)
+		r = pp_thresholds_new(policy, ret, err);
+	pp_policy_free(policy);
+	return r;
 }

@@ -35,6 +35,8 @@ struct pp_thresholds; /* opaque */
  */
 int pp_thresholds_new(const struct pp_policy *policy, struct pp_thresholds **ret,
 		      struct pp_error *err);
+/* Those of the policy's file; NULL: the usual place. Also -errno of what `check` refuses in it. */
+int pp_thresholds_load(const char *path, struct pp_thresholds **ret, struct pp_error *err);
 struct pp_thresholds *pp_thresholds_free(struct pp_thresholds *t); /* returns NULL */
 
 /* Never NULL. What is said of the object goes before what is said of the kind. */
