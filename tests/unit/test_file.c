@@ -504,7 +504,7 @@ static int on_a_full_disk(void)
 	r = pp_file_replace(file, new, 16 << 10, 0644, 0);
 	if (r)
 		return wrong("less, that has room", r);
-	if (mount("none", folder, NULL, MS_REMOUNT | MS_RDONLY, NULL))
+	if (mount("none", folder, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL))
 		return wrong("to read-only", errno);
 	r = pp_file_replace(file, old, 1, 0644, 0);
 	if (r != -EROFS || pp_file_replaceable(file) != -EROFS)
