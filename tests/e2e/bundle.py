@@ -23,6 +23,20 @@ import tempfile
 import time
 
 PEERPATH = ROOT = None
+# What no node has, so that gate 1 fails wherever this runs.
+FAILING_RULE = """[made-to-fail]
+title = made to fail
+problem = -
+for = node
+when = kernel.release ~ *
+verdict = fail
+cause = It is made so.
+decide = It is.
+fix = None.
+next = true
+source = https://example.org/
+reviewed = 2026-11-30
+"""
 FAULTS = []
 CHECKS = 0
 

@@ -861,22 +861,6 @@ def refused(w, bundles, verdict):
         need(done.returncode == 65 and "no bundle in" in done.stderr and "passed" in done.stderr, f"directory: {done.returncode} {done.stderr}")
 
 
-# What no node has, so that gate 1 fails wherever this runs.
-RULE = """[made-to-fail]
-title = made to fail
-problem = -
-for = node
-when = kernel.release ~ *
-verdict = fail
-cause = It is made so.
-decide = It is.
-fix = None.
-next = true
-source = https://example.org/
-reviewed = 2026-11-30
-"""
-
-
 def no_baselines():
     sys.path[:0] = [str(ROOT / "tests/soft"), str(ROOT / "tests/e2e")]
     import bundle
@@ -909,7 +893,7 @@ def no_baselines():
         # Scrubbed: nothing takes it.
         refused_as("scrubbed", prove("scrubbed", "--scrub"), "it is scrubbed: its names are not the node's", "--simulate", "--any-node")
         (top / "rules").mkdir()
-        (top / "rules/made.rules").write_text(RULE)
+        (top / "rules/made.rules").write_text(bundle.FAILING_RULE)
         refused_as("failed", prove("failed", "--rules", top / "rules", code=(1,)), "its verdict is fail: a baseline is what was good")
         another(w, top, prove, refused_as, taken)
         newer_documents(top, bundle, good, refused_as)

@@ -31,20 +31,6 @@ margin = 5%
 unit = tokens/s
 slo = 50
 """
-# What no node has, so that gate 1 fails wherever this runs.
-RULE = """[made-to-fail]
-title = made to fail
-problem = -
-for = node
-when = kernel.release ~ *
-verdict = fail
-cause = It is made so.
-decide = It is.
-fix = None.
-next = true
-source = https://example.org/
-reviewed = 2026-11-30
-"""
 faults = []
 
 
@@ -118,7 +104,7 @@ def not_asked(top):
     check(gate(d), gate(d)["asked"] and gate(d)["verdict"] == "unknown" and "no workload was measured" in gate(d)["claim"])
     # Behind a gate that failed no command runs, unless it is wanted.
     (top / "rules").mkdir()
-    (top / "rules/made.rules").write_text(RULE)
+    (top / "rules/made.rules").write_text(bundle.FAILING_RULE)
     for more, ran in (([], False), (["--keep-going"], True)):
         (top / "ran").unlink(missing_ok=True)
         d = json.loads(run(top, "prove", "--canary", "c.ini", "--rules", "rules", "--no-bundle", "-j", *more, code=1,

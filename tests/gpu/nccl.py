@@ -194,9 +194,10 @@ def follow(jobs, limit, seen, during=None):
     return False
 
 
-def read_rows(path):
+def rows_of(text):
+    """The objects among its lines."""
     rows = []
-    for line in path.read_text(errors="replace").splitlines():
+    for line in text.splitlines():
         try:
             row = json.loads(line)
         except ValueError:
@@ -204,6 +205,10 @@ def read_rows(path):
         if isinstance(row, dict):
             rows.append(row)
     return rows
+
+
+def read_rows(path):
+    return rows_of(path.read_text(errors="replace"))
 
 
 def channels(files):

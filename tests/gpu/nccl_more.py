@@ -27,7 +27,7 @@ import time
 import traceback
 
 import nccl
-from nccl import BUILD, LO, OUT, PEERPATH, note, ranks, result
+from nccl import BUILD, LO, OUT, PEERPATH, note, ranks, result, rows_of
 
 OBSERVER = BUILD / "src/plugin/libpeerpath-observe.so"
 FEW = BUILD / "tests/gpu/gpu_few"
@@ -67,23 +67,11 @@ def timed(name, argv, limit, **env):
         return job.returncode if ended else None, out.read().decode(errors="replace")
 
 
-def lines_of(text):
-    rows = []
-    for line in text.splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict):
-            rows.append(row)
-    return rows
-
-
 def part_few():
     """Without MPS, whatever the number of GPUs: a context of our own beside the application's."""
     begin = time.monotonic()
     status, text = timed("few bytes", [FEW, "256", "4096", "8192", "16384", "32768", "65536"], 60)
-    rows = lines_of(text)
+    rows = rows_of(text)
     note({"name": "few bytes", "verdict": "ok" if status == 0 and rows else "FAILED", "seconds": time.monotonic() - begin,
           "status": [status], "copies": rows, "why": " | ".join(text.splitlines()[-2:])[-300:]})
 
