@@ -107,7 +107,8 @@ def medians(name, jobs, rounds, limit, plan, before=None):
 
 
 def part_beside():
-    jobs = {"direct": ("direct", {}), "wire": ("wire", {}), "Socket": ("socket", {})}
+    nccl.WAYS["one thread"] = nccl.WAYS["wire"] + ",wire-threads=no"
+    jobs = {"direct": ("direct", {}), "wire": ("wire", {}), "wire, one thread": ("one thread", {}), "Socket": ("socket", {})}
     if OTHER:
         jobs |= {"direct, other build": ("direct", {}), "wire, other build": ("wire", {})}
 
