@@ -85,6 +85,15 @@ const char *pp_missing_text(const struct pp_missing *m)
 	return pp_arena_printf(m->arena, "%s; and %u more", m->text, m->n - MISSING_SHOWN);
 }
 
+void pp_gate_beside_simulation(bool no_hca, struct pp_gate_row *row)
+{
+	row->evidence = "none: what ran here ran in simulation";
+	if (!no_hca)
+		return;
+	row->raise = "run on a node that has an RDMA device; what the simulation came to is below";
+	row->next = "peerpath check --details";
+}
+
 static int judge_one(const struct pp_facts *facts, const struct pp_findings *findings,
 		     const struct pp_gate_runs *runs, enum pp_gate gate, struct pp_gates *g)
 {
@@ -97,13 +106,13 @@ static int judge_one(const struct pp_facts *facts, const struct pp_findings *fin
 	case PP_GATE_PREREQUISITES:
 		return pp_gate_prerequisites(facts, findings, &g->arena, row);
 	case PP_GATE_MEMORY:
-		pp_gate_memory(facts, runs->transfer, &g->arena, row);
+		pp_gate_memory(facts, runs, &g->arena, row);
 		break;
 	case PP_GATE_LIBRARY:
-		pp_gate_library(facts, runs->library, &g->arena, row);
+		pp_gate_library(facts, runs, &g->arena, row);
 		break;
 	default:
-		pp_gate_application(runs->application, &g->arena, row);
+		pp_gate_application(runs, &g->arena, row);
 	}
 	row->run = true;
 	return 0;

@@ -49,6 +49,8 @@ struct pp_gate_runs {
 	const struct pp_transfer *transfer;	       /* with this node */
 	const struct pp_gate_library *library;	       /* a job over this node */
 	const struct pp_gate_application *application; /* a workload from this node */
+	/* What was run was a simulation: it is none of these, and is told elsewhere. */
+	bool simulated;
 };
 
 /*

@@ -7,9 +7,11 @@
 #include "judge/gate_rows.h"
 #include "base/banned.h"
 
-void pp_gate_application(const struct pp_gate_application *g, struct pp_arena *arena,
+void pp_gate_application(const struct pp_gate_runs *runs, struct pp_arena *arena,
 			 struct pp_gate_row *row)
 {
+	const struct pp_gate_application *g = runs->application;
+
 	if (!g) {
 		*row = (struct pp_gate_row){
 			.gate = PP_GATE_APPLICATION,
@@ -21,6 +23,8 @@ void pp_gate_application(const struct pp_gate_application *g, struct pp_arena *a
 				 "the workload, and the command that runs it",
 			.next = "peerpath prove --canary FILE -- COMMAND",
 		};
+		if (runs->simulated)
+			pp_gate_beside_simulation(/* no_hca= */ false, row);
 		return;
 	}
 	*row = (struct pp_gate_row){

@@ -11,10 +11,11 @@
 #include "judge/transfer.h"
 #include "base/banned.h"
 
-static struct pp_gate_row not_measured(const struct pp_facts *facts)
+static struct pp_gate_row not_measured(const struct pp_facts *facts, bool simulated)
 {
 	const struct pp_object *node = pp_object_next(facts, PP_NODE, NULL);
 	const struct pp_fact *hcas = pp_fact_get(node, PP_F_N_HCAS);
+	bool none = hcas && hcas->known && !hcas->i64;
 	struct pp_gate_row row = {
 		.gate = PP_GATE_MEMORY,
 		.verdict = PP_UNKNOWN,
@@ -25,12 +26,14 @@ static struct pp_gate_row not_measured(const struct pp_facts *facts)
 		.next = "peerpath prove --peer HOST",
 	};
 
-	if (!hcas || !hcas->known || hcas->i64)
-		return row;
-	row.claim = "unknown (no RDMA device): there is nothing that could move memory";
-	row.raise = "run on a node that has an RDMA device; the chain alone can be exercised in "
-		    "simulation";
-	row.next = "peerpath prove --simulate";
+	if (none) {
+		row.claim = "unknown (no RDMA device): there is nothing that could move memory";
+		row.raise = "run on a node that has an RDMA device; the chain alone can be "
+			    "exercised in simulation";
+		row.next = "peerpath prove --simulate";
+	}
+	if (simulated)
+		pp_gate_beside_simulation(none, &row);
 	return row;
 }
 
@@ -99,11 +102,13 @@ static const char *raise(const struct pp_transfer *t, struct pp_arena *arena)
 					: "what is said repaired, and the same run again";
 }
 
-void pp_gate_memory(const struct pp_facts *facts, const struct pp_transfer *t,
+void pp_gate_memory(const struct pp_facts *facts, const struct pp_gate_runs *runs,
 		    struct pp_arena *arena, struct pp_gate_row *row)
 {
+	const struct pp_transfer *t = runs->transfer;
+
 	if (!t) {
-		*row = not_measured(facts);
+		*row = not_measured(facts, runs->simulated);
 		return;
 	}
 	*row = (struct pp_gate_row){

@@ -13,17 +13,19 @@ void pp_gate_identity(const struct pp_facts *facts, struct pp_arena *arena,
 int pp_gate_prerequisites(const struct pp_facts *facts, const struct pp_findings *findings,
 			  struct pp_arena *arena, struct pp_gate_row *row);
 
-/* All but @row->run; @t NULL: no run. */
-void pp_gate_memory(const struct pp_facts *facts, const struct pp_transfer *t,
+/* All but @row->run. */
+void pp_gate_memory(const struct pp_facts *facts, const struct pp_gate_runs *runs,
 		    struct pp_arena *arena, struct pp_gate_row *row);
-
-/* The same; @g NULL: no job was observed. */
-void pp_gate_library(const struct pp_facts *facts, const struct pp_gate_library *g,
+void pp_gate_library(const struct pp_facts *facts, const struct pp_gate_runs *runs,
 		     struct pp_arena *arena, struct pp_gate_row *row);
-
-/* The same; @g NULL: no workload was measured. */
-void pp_gate_application(const struct pp_gate_application *g, struct pp_arena *arena,
+void pp_gate_application(const struct pp_gate_runs *runs, struct pp_arena *arena,
 			 struct pp_gate_row *row);
+
+/*
+ * The row of a gate that nothing was run for, in a run that simulated: nobody is sent to simulate
+ * again. @no_hca: the node has no RDMA device.
+ */
+void pp_gate_beside_simulation(bool no_hca, struct pp_gate_row *row);
 
 /*
  * What is missing, collected while a gate looks: the first three in words, the rest as a number.

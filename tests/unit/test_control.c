@@ -625,12 +625,13 @@ static void test_must_send(void **state)
 static void test_gate(void **state)
 {
 	struct pp_arena arena = PP_ARENA(1 << 20);
+	const struct pp_gate_runs runs = {.library = &gate};
 	struct pp_gate_row row;
 	struct job j = good();
 
 	(void)state;
 	judge(&j);
-	pp_gate_library(NULL, &gate, &arena, &row);
+	pp_gate_library(NULL, &runs, &arena, &row);
 	assert_int_equal(row.gate, PP_GATE_LIBRARY);
 	assert_int_equal(row.verdict, PP_PASS);
 	assert_string_equal(row.claim, gate.sentence);
@@ -639,7 +640,7 @@ static void test_gate(void **state)
 	assert_null(row.next);
 	c_not_run(&j);
 	judge(&j);
-	pp_gate_library(NULL, &gate, &arena, &row);
+	pp_gate_library(NULL, &runs, &arena, &row);
 	assert_int_equal(row.verdict, PP_UNKNOWN);
 	assert_non_null(strstr(row.next, "peerpath nccl run --controls -- all_reduce_perf"));
 	pp_arena_done(&arena);

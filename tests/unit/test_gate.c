@@ -698,6 +698,48 @@ static void test_memory_without_hca(void **state)
 	machine_done(&m);
 }
 
+/* Who simulates is sent to a node with a device, and not to simulate again. */
+static void test_beside_simulation(void **state)
+{
+	const struct pp_gate_runs simulated = {.simulated = true};
+	struct pp_findings found;
+	struct pp_gates g;
+	struct machine m;
+
+	(void)state;
+	machine_init(&m);
+	machine_set(&m, "node.hcas", "0");
+	machine_set(&m, "node.gpus", "2");
+	assert_int_equal(pp_findings_judge(&m.facts, rules, NULL, &found), 0);
+	assert_int_equal(
+		pp_gates_judge(&m.facts, &found, &simulated, PP_GATE_APPLICATION, true, &g), 0);
+	for (unsigned int i = PP_GATE_MEMORY; i <= PP_GATE_APPLICATION; i++) {
+		assert_int_equal(g.row[i].verdict, PP_UNKNOWN);
+		needs(g.row[i].evidence, "none: what ran here ran in simulation");
+	}
+	for (unsigned int i = PP_GATE_MEMORY; i <= PP_GATE_LIBRARY; i++) {
+		needs(g.row[i].claim, "unknown (no RDMA device)");
+		needs(g.row[i].raise, "run on a node that has an RDMA device");
+		assert_string_equal(g.row[i].next, "peerpath check --details");
+	}
+	pp_gates_done(&g);
+	/* With a device it is the way that it is without a simulation. */
+	machine_set(&m, "node.hcas", "2");
+	assert_int_equal(pp_gates_judge(&m.facts, &found, &simulated, PP_GATE_LIBRARY, true, &g),
+			 0);
+	assert_string_equal(g.row[PP_GATE_MEMORY].next, "peerpath prove --peer HOST");
+	needs(g.row[PP_GATE_LIBRARY].next, "peerpath nccl run --controls");
+	pp_gates_done(&g);
+	/* What was not asked for may be simulated yet. */
+	machine_set(&m, "node.hcas", "0");
+	assert_int_equal(pp_gates_judge(&m.facts, &found, &simulated, PP_GATE_MEMORY, true, &g), 0);
+	assert_false(g.row[PP_GATE_LIBRARY].run);
+	assert_string_equal(g.row[PP_GATE_LIBRARY].next, "peerpath prove --simulate");
+	pp_gates_done(&g);
+	pp_findings_done(&found);
+	machine_done(&m);
+}
+
 static void test_prerequisites_named(void **state)
 {
 	struct pp_prerequisites all;
@@ -741,6 +783,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_memory_without_hca),
+		cmocka_unit_test(test_beside_simulation),
 		cmocka_unit_test(test_memory_software),
 		cmocka_unit_test(test_identity_told),
 		cmocka_unit_test(test_prerequisites_named),
