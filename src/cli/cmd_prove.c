@@ -27,7 +27,7 @@ static int read_options(const struct pp_args *args, struct pp_prove *v)
 	/* A health check in a job's allocation is about this node alone. */
 	v->moves = v->simulate || pp_args_has(args, "peer") ||
 		   (!shown && !quick && v->launch.by && v->launch.size > 1);
-	v->given = gate != NULL;
+	v->given = v->asks_library = gate != NULL;
 	v->through = pp_args_has(args, "canary") ? PP_GATE_APPLICATION
 		     : pp_args_has(args, "nccl") ? PP_GATE_LIBRARY
 		     : v->simulate		 ? PP_GATE_MEMORY
@@ -122,12 +122,25 @@ static int run_application(struct pp_prove *v)
 	return code;
 }
 
+/* What was simulated says nothing of this machine's gates. @t: NULL: not judged yet. */
+static int judge_gates(struct pp_prove *v, const struct pp_transfer *t)
+{
+	v->p = (struct pp_proof){.keep_going = v->told.keep_going};
+	if (v->simulate)
+		v->p.runs.simulated = true;
+	else
+		v->p.runs = (struct pp_gate_runs){
+			.transfer = t,
+			.library = v->library.gate,
+			.application = v->application.gate,
+		};
+	return pp_proof_judge(&v->s, v->through, &v->p);
+}
+
 static int judge_again(struct pp_prove *v)
 {
 	pp_proof_done(&v->p);
-	v->p = (struct pp_proof){
-		.runs = {pp_prove_transfer(v), v->library.gate, v->application.gate}};
-	return pp_proof_judge(&v->s, v->through, &v->p);
+	return judge_gates(v, pp_prove_transfer(v));
 }
 
 /* Gate 3 behind gate 2, and what came of it to the verdict; who waits for it in vain is let go. */
@@ -149,12 +162,15 @@ static int go_to_library(struct pp_prove *v)
 	return code || v->simulate || !v->library.gate ? code : judge_again(v);
 }
 
+/* Nothing runs: what the bundle holds, as far as the run that wrote it came. */
 static int judge_replayed(struct pp_prove *v)
 {
-	int code = pp_prove_memory_judge(&v->s, pp_policy_margins(v->p.policy), &v->memory);
+	bool ran = v->memory.child.bench != NULL;
+	int code =
+		ran ? pp_prove_memory_judge(&v->s, pp_policy_margins(v->p.policy), &v->memory) : 0;
 
-	v->measured = true;
-	return code ? code : judge_again(v);
+	v->measured = ran || v->memory.child.why[0];
+	return code || !ran || v->simulate ? code : judge_again(v);
 }
 
 /*
@@ -167,14 +183,12 @@ static int judge(struct pp_prove *v)
 	pp_ns begun;
 
 	/* A simulation goes as far as this node lets it. */
-	if (!code && v->simulate && !v->given && v->through < PP_GATE_LIBRARY &&
+	if (!code && v->simulate && v->moves && !v->given && v->through < PP_GATE_LIBRARY &&
 	    pp_prove_library_can(v->s.node))
 		v->through = PP_GATE_LIBRARY;
-	if (!v->simulate)
-		v->p.runs = (struct pp_gate_runs){NULL, v->library.gate, v->application.gate};
-	code = code ? code : pp_proof_judge(&v->s, v->through, &v->p);
-	if (!code && v->memory.child.bench)
-		return judge_replayed(v);
+	code = code ? code : judge_gates(v, /* t= */ NULL);
+	if (v->replayed)
+		return code ? code : judge_replayed(v);
 	v->measured = v->moves && (v->simulate || !v->p.gates.stopped);
 	if (!code && v->measured) {
 		begun = pp_clock_monotonic();
@@ -191,19 +205,47 @@ static int judge(struct pp_prove *v)
 		       : judge_again(v);
 }
 
+/*
+ * The run that is replayed, as far as it is asked for. No bench is simulated but by a run that was
+ * told to: of one that does not say so its own word counts.
+ */
+static int open_replayed(const struct pp_args *args, struct pp_prove *v)
+{
+	const struct pp_prove_told *told = &v->told;
+	int code;
+
+	if (v->through < PP_GATE_MEMORY)
+		return 0;
+	code = pp_prove_memory_take(args, v->replayed, &v->memory);
+	if (code)
+		return code;
+	v->simulate =
+		told->simulated || (v->memory.child.bench && v->memory.child.bench->simulated);
+	v->asks_library = v->given || told->not_run;
+	if (!v->memory.child.bench)
+		(void)snprintf(v->memory.child.why, sizeof(v->memory.child.why), "%s",
+			       told->no_memory);
+	if (!v->library.gate)
+		(void)snprintf(v->library.why, sizeof(v->library.why), "%s", told->no_library);
+	return 0;
+}
+
 /* What gates 2 to 4 are judged by that is there before anything runs. */
 static int open_runs(const struct pp_args *args, struct pp_prove *v)
 {
+	const struct pp_bundle *b = v->replayed = pp_prove_replay_open(args);
 	int code;
 
-	v->replayed = pp_prove_replay_open(args);
-	if (!v->given && !pp_args_has(args, "nccl"))
-		(void)pp_prove_replay_through(v->replayed, &v->through);
-	code = pp_prove_library_open(args, v->replayed, &v->library);
-	if (!code && v->replayed && v->through >= PP_GATE_MEMORY)
-		code = pp_prove_memory_take(args, v->replayed, &v->memory);
+	pp_prove_replay_read(b, &v->told);
+	if (!v->given && v->told.has_through && !pp_args_has(args, "nccl") &&
+	    !pp_args_has(args, "quick"))
+		v->through = v->told.through;
+	code = pp_prove_library_open(args, v->through < PP_GATE_LIBRARY ? NULL : b, &v->library);
+	if (!code && b)
+		code = open_replayed(args, v);
 	if (!code && !is_served(v))
-		code = pp_prove_application_open(args, v->replayed, &v->application);
+		code = pp_prove_application_open(args, v->through < PP_GATE_APPLICATION ? NULL : b,
+						 &v->application);
 	return code;
 }
 

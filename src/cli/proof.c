@@ -14,7 +14,8 @@ static const char *option(const struct pp_args *args, const char *name)
 
 int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *p)
 {
-	bool keep = pp_args_knows(s->args, "keep-going") && pp_args_has(s->args, "keep-going");
+	bool keep = p->keep_going ||
+		    (pp_args_knows(s->args, "keep-going") && pp_args_has(s->args, "keep-going"));
 	struct pp_error err = {0};
 	int r;
 

@@ -14,13 +14,14 @@ struct pp_proof {
 	struct pp_policy *policy;
 	struct pp_findings findings;
 	struct pp_gate_runs runs; /* for gates 2 to 4; borrowed */
+	bool keep_going;	  /* beside --keep-going: the run that is replayed did */
 	struct pp_gates gates;
 	pp_ns judged; /* wall clock */
 };
 
 /*
  * 0, or an exit code after one line on stderr; pp_proof_done() frees either way. @ret is zeroed but
- * for @runs.
+ * for @runs and @keep_going.
  */
 int pp_proof_judge(struct pp_session *s, enum pp_gate through, struct pp_proof *ret);
 /*

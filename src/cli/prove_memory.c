@@ -15,6 +15,14 @@
 /* Captures: what an archive may hold, with room for the node's own files. */
 enum { ARENA_MOST = 64 << 20, CAPTURES_MOST = 192 << 20 };
 
+static const char BENCH[] = "bench.json", BEFORE[] = "before/bench.json";
+
+static void add_file(struct pp_prove_memory *m, const char *path, const char *data, size_t len)
+{
+	m->file[m->n_files++] = (struct pp_bundle_file){path, data, len};
+}
+
+/* Into our bundle, too: without it a replay could not compare. */
 static int load_before(const struct pp_args *args, struct pp_prove_memory *m)
 {
 	const char *path = pp_args_get(args, "after-reboot");
@@ -27,7 +35,7 @@ static int load_before(const struct pp_args *args, struct pp_prove_memory *m)
 
 	if (r)
 		return pp_complain(args, PP_EXIT_INPUT, "--after-reboot: %s", err.text);
-	file = pp_bundle_file(bundle, "bench.json");
+	file = pp_bundle_file(bundle, BENCH);
 	if (file)
 		document = json_loadb(file->data, file->len, 0, &where);
 	if (!document)
@@ -35,33 +43,45 @@ static int load_before(const struct pp_args *args, struct pp_prove_memory *m)
 				"--after-reboot: %s holds no run of gate 2 (bench.json)", path);
 	else if (pp_bench_read(document, &m->before, &err))
 		r = pp_complain(args, PP_EXIT_INPUT, "--after-reboot: %s: %s", path, err.text);
+	else
+		add_file(m, BEFORE, pp_arena_strn(&m->captures, file->data, file->len), file->len);
+	if (m->captures.failed)
+		r = pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
 	json_decref(document);
 	pp_bundle_free(bundle);
 	return r;
 }
 
-int pp_prove_memory_take(const struct pp_args *args, const struct pp_bundle *replayed,
-			 struct pp_prove_memory *m)
+/* @file of a bundle. 0, or an exit code after one line. */
+static int take_bench(const struct pp_args *args, const struct pp_bundle *b, const char *file,
+		      struct pp_prove_memory *m, struct pp_bench **ret)
 {
-	const struct pp_bundle_file *f = pp_bundle_file(replayed, "bench.json");
+	const struct pp_bundle_file *f = pp_bundle_file(b, file);
 	json_t *document = f ? json_loadb(f->data, f->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	struct pp_error err = {0};
 	int r = f && !document ? pp_error_set(&err, -EBADMSG, "no JSON") : 0;
 
 	if (document)
-		r = pp_bench_read(document, &m->child.bench, &err);
+		r = pp_bench_read(document, ret, &err);
 	json_decref(document);
 	if (r)
 		return pp_complain(args, r == -ENOMEM ? PP_EXIT_INTERNAL : PP_EXIT_INPUT,
-				   "%s: bench.json: %s", pp_args_get(args, "replay"), err.text);
-	/* What was simulated has said nothing of the machine then, and does not now. */
-	if (m->child.bench && m->child.bench->simulated)
-		m->child.bench = pp_bench_free(m->child.bench);
-	if (!m->child.bench)
-		return 0;
-	m->file[m->n_files++] = (struct pp_bundle_file){
-		"bench.json", pp_arena_strn(&m->captures, f->data, f->len), f->len};
-	return m->captures.failed ? pp_complain(args, PP_EXIT_INTERNAL, "out of memory") : 0;
+				   "%s: %s: %s", pp_args_get(args, "replay"), file, err.text);
+	if (f)
+		add_file(m, f->path, f->data, f->len);
+	return 0;
+}
+
+int pp_prove_memory_take(const struct pp_args *args, const struct pp_bundle *replayed,
+			 struct pp_prove_memory *m)
+{
+	int code = take_bench(args, replayed, BENCH, m, &m->child.bench);
+
+	code = code ? code : take_bench(args, replayed, BEFORE, m, &m->before);
+	if (!code)
+		pp_prove_nodes_keep(replayed, m);
+	return code || !m->arena.failed ? code
+					: pp_complain(args, PP_EXIT_INTERNAL, "out of memory");
 }
 
 int pp_prove_memory_judge(struct pp_session *s, const struct pp_margins *margins,
@@ -99,8 +119,7 @@ int pp_prove_memory_run(struct pp_session *s, const struct pp_margins *margins, 
 		return PP_EXIT_USAGE; /* the child has said why */
 	if (!m->child.bench)
 		return 0;
-	m->file[m->n_files++] =
-		(struct pp_bundle_file){"bench.json", m->child.document, strlen(m->child.document)};
+	add_file(m, BENCH, m->child.document, strlen(m->child.document));
 	pp_prove_nodes_take(m);
 	return pp_prove_memory_judge(s, margins, m);
 }

@@ -15,13 +15,13 @@
 #include "judge/transfer.h"
 
 /*
- * result.json, bench.json, nccl.json, nodes.errors, those of gate 4, and of each node a capture and
- * evidence of its memory
+ * result.json, bench.json, what it is compared with, nccl.json, nodes.errors, those of gate 4, and
+ * of each node a capture and evidence of its memory
  */
 enum {
 	PP_PROVE_NODES = 1024,
 	PP_PROVE_FILES =
-		4 + PP_PROVE_APPLICATION_FILES + PP_PROVE_LIBRARY_FILES + 2 * PP_PROVE_NODES
+		5 + PP_PROVE_APPLICATION_FILES + PP_PROVE_LIBRARY_FILES + 2 * PP_PROVE_NODES
 };
 
 /* A node whose capture the bundle should hold and does not; in the arena. */
@@ -51,7 +51,9 @@ int pp_prove_memory_open(const struct pp_args *args, struct pp_prove_memory *m);
  */
 int pp_prove_memory_run(struct pp_session *s, const struct pp_margins *margins, bool keep,
 			struct pp_prove_memory *m);
-/* What a bundle has kept of a run, unless it was simulated: nothing when it has none. 0 or a code.
+/*
+ * What a bundle has kept of a run, and of the one that it was compared with; what belongs into
+ * another bundle is borrowed from it. Nothing when it has none. 0 or an exit code.
  */
 int pp_prove_memory_take(const struct pp_args *args, const struct pp_bundle *replayed,
 			 struct pp_prove_memory *m);

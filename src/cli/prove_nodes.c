@@ -2,17 +2,21 @@
 #include "cli/prove_nodes.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "base/parse.h"
 #include "cli/input.h"
 #include "base/banned.h"
 
 /* Why it could not be had is a line. */
 enum { CAPTURE_MOST = 32 << 20, WHY_MOST = 4096, EVIDENCE_MOST = 8 << 20 };
+
+static const char ERRORS[] = "nodes.errors";
 
 static void lose(struct pp_prove_memory *m, const char *node, const char *why)
 {
@@ -110,7 +114,7 @@ static void add_errors(struct pp_prove_memory *m)
 		text = pp_arena_printf(&m->arena, "%s%s\t%s\n", text, m->lost[i].node,
 				       m->lost[i].why);
 	if (m->n_lost)
-		m->file[m->n_files++] = (struct pp_bundle_file){"nodes.errors", text, strlen(text)};
+		m->file[m->n_files++] = (struct pp_bundle_file){ERRORS, text, strlen(text)};
 }
 
 void pp_prove_nodes_take(struct pp_prove_memory *m)
@@ -124,6 +128,47 @@ void pp_prove_nodes_take(struct pp_prove_memory *m)
 		take_evidence(m, i);
 	}
 	add_errors(m);
+}
+
+/* What add_errors() wrote. A stranger's may be anything: what is no such line is told of nobody. */
+static void read_errors(const struct pp_bundle_file *f, struct pp_prove_memory *m)
+{
+	const char *line = f ? f->data : NULL, *end = f ? f->data + f->len : NULL, *tab, *next;
+	char node[256];
+
+	for (; line < end && m->n_lost < PP_ARRAY_LEN(m->lost); line = next + 1) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		next = next ? next : end;
+		tab = memchr(line, '\t', (size_t)(next - line));
+		if (!tab)
+			continue;
+		(void)snprintf(node, sizeof(node), "%.*s",
+			       (int)(tab - line < 255 ? tab - line : 255), line);
+		pp_sanitize(node, false);
+		lose(m, pp_arena_str(&m->arena, node),
+		     pp_arena_strn(&m->arena, tab + 1, (size_t)(next - tab - 1)));
+	}
+}
+
+void pp_prove_nodes_keep(const struct pp_bundle *b, struct pp_prove_memory *m)
+{
+	static const char *const of_a_node[] = {"nodes/*/capture.tar.zst", "nodes/*/evidence.json"};
+	const struct pp_manifest *all = pp_bundle_manifest(b);
+	const struct pp_bundle_file *f;
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		for (size_t k = 0; k < PP_ARRAY_LEN(of_a_node); k++) {
+			if (fnmatch(of_a_node[k], all->items[i].path, FNM_PATHNAME))
+				continue;
+			f = pp_bundle_file(b, all->items[i].path);
+			if (f && n++ < 2 * PP_PROVE_NODES)
+				m->file[m->n_files++] = *f;
+		}
+	f = pp_bundle_file(b, ERRORS);
+	if (f)
+		m->file[m->n_files++] = *f;
+	read_errors(f, m);
 }
 
 void pp_prove_nodes_emit(struct pp_out *o, const struct pp_prove_memory *m)

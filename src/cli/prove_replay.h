@@ -12,7 +12,18 @@
 
 /* NULL: no --replay, or of no bundle; what is wrong with one is said when it is replayed. */
 struct pp_bundle *pp_prove_replay_open(const struct pp_args *args);
-/* As its result.json says; false: it has none that says so. */
-bool pp_prove_replay_through(const struct pp_bundle *b, enum pp_gate *ret);
+
+/* What its result.json says of the run, not of what was found. All zero: it has none. */
+struct pp_prove_told {
+	bool has_through;
+	enum pp_gate through;
+	bool keep_going;
+	bool simulated; /* --simulate was asked for */
+	bool not_run;	/* a simulation, and a part of it could not run */
+	/* Reached, and nothing came of it: why; "" else. */
+	char no_memory[640], no_library[400];
+};
+
+void pp_prove_replay_read(const struct pp_bundle *b, struct pp_prove_told *ret);
 
 #endif

@@ -32,7 +32,9 @@ static enum pp_verdict overall(const struct pp_prove *v)
 /* A workload is no reason to ask NCCL of a node that has nothing that it runs on. */
 static bool skips_library(const struct pp_prove *v)
 {
-	return !v->given && v->application.asked && !pp_prove_library_can(v->s.node);
+	const struct pp_prove_application *a = &v->application;
+
+	return !v->asks_library && (a->asked || a->gate) && !pp_prove_library_can(v->s.node);
 }
 
 static const char *simulation_word(const struct pp_prove *v)
@@ -180,7 +182,8 @@ static int write_bundle(struct pp_prove *v, struct pp_captured *ret)
 		return pp_complain(s->args, PP_EXIT_INTERNAL, "bundle: no memory");
 	options.files = m->file;
 	options.n_files = m->n_files;
-	options.lost = m->n_lost;
+	/* That a recording is incomplete counts as one already. */
+	options.lost = m->n_lost - (v->replayed && m->n_lost);
 	pp_capture_names(s->src);
 	r = pp_capture_write(s->node, s->record, &options, ret, &err);
 	return r ? pp_complain(s->args, r == -EINTR ? PP_EXIT_INTERRUPTED : PP_EXIT_INTERNAL, "%s",

@@ -10,6 +10,7 @@
 #include "cli/prove_application.h"
 #include "cli/prove_library.h"
 #include "cli/prove_memory.h"
+#include "cli/prove_replay.h"
 #include "rdma/launch.h"
 
 /* All of one run of prove. */
@@ -21,12 +22,14 @@ struct pp_prove {
 	struct pp_prove_application application;
 	struct pp_launch launch;
 	struct pp_bundle *replayed; /* NULL: none */
+	struct pp_prove_told told;  /* of it */
 	enum pp_gate through;
-	bool keep; /* a bundle */
-	bool simulate;
+	bool keep;	      /* a bundle */
+	bool simulate;	      /* asked for, now or in the run that is replayed */
 	bool moves;	      /* gate 2 is asked for, and has somebody to move memory to */
 	bool measured;	      /* gate 2 was reached */
 	bool given;	      /* how far to go, by the user */
+	bool asks_library;    /* by the user, now or in the run that is replayed */
 	pp_ns took[PP_GATES]; /* of each gate; 0: not measured */
 };
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "soft"))
+import as_live  # noqa: E402
 import bundle  # noqa: E402
 import soft  # noqa: E402
 
@@ -112,6 +113,11 @@ def not_asked(top):
         check(f"{more}: {d['gates'][1]}", d["gates"][1]["verdict"] == "fail")
         check(f"{more}: ran", (top / "ran").exists() == ran)
         check(gate(d), gate(d)["verdict"] == ("pass" if ran else "unknown"))
+    # Replayed, the chain goes on where the run's did.
+    live = json.loads(run(top, "prove", "--canary", "c.ini", "--rules", "rules", "--keep-going", "-o", "k.tar.zst", "-j", code=1,
+                          command=prints(100)).stdout)
+    again = json.loads(run(top, "prove", "--replay", "k.tar.zst", "--rules", "rules", "--no-bundle", "-j", code=1).stdout)
+    check(again["gates"], again["gates"] == live["gates"] and again["keep_going"] is True and not again["stopped"])
 
 
 def refused(top):
@@ -151,24 +157,84 @@ def simulated(top):
     done = json.loads(run(top, "canary", "-f", "m.ini", "-j", "--repeats", "1", code=0, command=["true"]).stdout)
     check("no device was opened", not done["simulated"])
     # Asked for: the command itself is run there, and a passed simulation is exit status 0.
-    done = run(top, "prove", "--simulate", "--through", "4", "--canary", "m.ini", "-s", "64K,1M", "--repeats", "2", "-D", "20ms",
-               "-o", "s.tar.zst", "-j", code=2, command=[MESH, "-n", "2", "-c", "20"])
-    d = json.loads(done.stdout)
+    def simulate(name, *argv, code, command=None):
+        """What it printed, and its document; a replay must come to both."""
+        text = run(top, "prove", "--simulate", *argv, "-s", "64K,1M", "--repeats", "2", "-D", "20ms", "-o", name, code=code,
+                   command=command).stdout
+        faults.extend(as_live.faults(PEERPATH, top, name, code, text))
+        return text, json.loads((as_live.opened(top, name) / "result.json").read_text())
+
+    on_mesh = [MESH, "-n", "2", "-c", "20"]
+    _, d = simulate("n.tar.zst", "--through", "4", "--canary", "m.ini", code=2, command=on_mesh)
     check(d["simulation"], d["simulation"] == "not run")  # gate 3 was asked for, and has no GPU
-    done = run(top, "prove", "--simulate", "--canary", "m.ini", "-s", "64K,1M", "--repeats", "2", "-D", "20ms",
-               "-o", "s.tar.zst", "--force", "-j", code=0, command=[MESH, "-n", "2", "-c", "20"])
-    d = json.loads(done.stdout)
+    text, d = simulate("s.tar.zst", "--canary", "m.ini", code=0, command=on_mesh)
     check(d["simulation"], d["simulation"] == "passed" and d["application"]["gate"]["passed"])
-    check(gate(d), gate(d)["verdict"] == "unknown")
-    again = json.loads(run(top, "prove", "--replay", "s.tar.zst", "--no-bundle", "-j", code=2).stdout)
-    check("replayed", [g["verdict"] for g in again["gates"]] == [g["verdict"] for g in d["gates"]])
+    check(text, all(line in text for line in ("\nGate 2, simulated\n", "\nGate 4, simulated\n", "simulation            passed")))
+    # The machine's gates know nothing of it, and nobody who simulates is told to simulate.
+    for g in d["gates"][2:]:
+        check(g, g["verdict"] == "unknown" and g["evidence"] == "none: what ran here ran in simulation" and "--simulate" not in g["next"])
+    # Compared with that, which is kept for whoever replays it.
+    _, d = simulate("r.tar.zst", "--after-reboot", "s.tar.zst", code=0)
+    check("compared", as_live.files(as_live.opened(top, "r.tar.zst")).get("before/bench.json") ==
+          as_live.files(as_live.opened(top, "s.tar.zst"))["bench.json"])
+
+
+def older(top):
+    """Bundles that do not say that they are of a simulation, or say otherwise than what they hold."""
+    live = json.loads((as_live.opened(top, "s.tar.zst") / "result.json").read_text())
+    opened = bundle.unpack(top / "s.tar.zst", top / "old")
+    path = opened / "result.json"
+
+    def replay(*argv, code):
+        bundle.sign(opened)
+        return json.loads(run(top, "prove", "--replay", "old", "--no-bundle", "-j", *argv, code=code).stdout)
+
+    for change in ({"simulated": False}, {"simulated": None}, {"simulated": "yes", "simulation": 7}):
+        path.write_text(json.dumps({key: value for key, value in (live | change).items() if value is not None}))
+        faults.extend(as_live.differs(as_live.found(live), as_live.found(replay(code=0)), str(change)))
+    # Gates 0 and 1 are the machine's own.
+    for words in (["--through", "1"], ["--quick"]):
+        d = replay(*words, code=2)
+        check(d, d["through"] == "prerequisites" and d["simulated"] is False and "simulation" not in d and
+              not {"memory", "application"} & set(d))
+    # No result that can be read: what was simulated is none of the gates' all the same.
+    for text in ("[]", "7", '{"memory": {"not_measured": 7}}'):
+        path.write_text(text)
+        d = replay("--through", "2", code=0)
+        check(d["gates"][2], d.get("simulation") == "passed" and d["gates"][2]["evidence"] == "none: what ran here ran in simulation")
+        d = replay(code=2)
+        check(text, d["through"] == "prerequisites" and d["simulated"] is False)
+
+
+def lost(top):
+    """A capture that the run did not get is missing in the replay's bundle, too, and is said there."""
+    def lose(opened, manifest):
+        gone = next((opened / "nodes").glob("*/capture.tar.zst"))
+        gone.unlink()
+        (opened / "nodes.errors").write_text(f"{gone.parent.name}\tit gave none\nno such line\n")
+        manifest["files"] = [f for f in manifest["files"] if f["path"] != str(gone.relative_to(opened))]
+        manifest["files"].append({"path": "nodes.errors", "bytes": 0, "sha256": "0" * 64})
+        manifest["files"].sort(key=lambda f: f["path"])
+        manifest["complete"] = False
+        names.append(gone.parent.name)
+
+    names = []
+    bundle.PEERPATH = PEERPATH
+    bundle.edited(top, "lost", top / "s.tar.zst", lose)
+    d = json.loads(run(top, "prove", "--replay", "lost", "-o", "lost.copy", "-j", code=0).stdout)
+    check(d.get("nodes_left_out"), d.get("nodes_left_out") == [{"node": names[0], "why": "it gave none"}])
+    check("counted", d["complete"] is False and d["left_out"] == 1)
+    copied = as_live.files(top / "lost.copy")
+    check("nodes.errors", copied.get("nodes.errors") == as_live.files(top / "lost")["nodes.errors"])
+    check("the other's", sum(name.endswith("/capture.tar.zst") for name in copied) == 1)
+    run(top, "bundle", "verify", "lost.copy", code=0)
 
 
 def kept(top):
     """What a bundle has kept of gates 2 and 4 is judged again; what is damaged is refused, with its name."""
     opened = bundle.unpack(top / "s.tar.zst", top / "kept")
-    path = opened / "bench.json"
-    path.write_text(path.read_text().replace('"simulated": true', '"simulated": false'))
+    for path in (opened / "bench.json", opened / "result.json"):
+        path.write_text(path.read_text().replace('"simulated": true', '"simulated": false'))
     bundle.sign(opened)
     d = json.loads(run(top, "prove", "--replay", "kept", "--no-bundle", "-j", code=2).stdout)
     check(d["gates"][2], d["gates"][2]["asked"] and "was not measured" not in d["gates"][2]["claim"] and
@@ -176,12 +242,13 @@ def kept(top):
     run(top, "prove", "--replay", "kept", "-o", "again.tar.zst", code=2)
     again = json.loads(run(top, "prove", "--replay", "again.tar.zst", "--no-bundle", "-j", code=2).stdout)
     check("a replay's own bundle", again["gates"] == d["gates"])
-    for name in ("bench.json", "canary.json"):
+    for name in ("bench.json", "canary.json", "before/bench.json"):
+        opened = bundle.unpack(top / "r.tar.zst", top / "kept2") if name.startswith("before") else opened
         whole = (opened / name).read_text()
         for text in (whole[:100], "[]", '{"schema": "peerpath.bench/99"}'):
             (opened / name).write_text(text)
             bundle.sign(opened)
-            done = run(top, "prove", "--replay", "kept", "--no-bundle", code=65)
+            done = run(top, "prove", "--replay", opened, "--no-bundle", code=65)
             check(f"{name}: {done.stderr}", name in done.stderr and done.stderr.count("\n") == 1 and not done.stdout)
         (opened / name).write_text(whole)
 
@@ -191,7 +258,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         top = pathlib.Path(name)
         (top / "c.ini").write_text(FILE)
-        for part in (measured, judged, not_asked, refused, simulated, kept):
+        for part in (measured, judged, not_asked, refused, simulated, older, lost, kept):
             part(top)
     print("\n".join(faults) or "measured, kept, replayed, refused")
     return 1 if faults else 0

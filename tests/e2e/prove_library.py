@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 
+import as_live
 import machines
 
 FAKES = {"nccl": sys.argv[3], "cuda": sys.argv[4], "nvml": sys.argv[5]}
@@ -71,7 +72,14 @@ def part_simulated(tree, work):
     need(all(r["simulated"] is True for r in runs), "not marked as simulated")
     # gate 2 ran, on a machine whose own hcas the device stands in for
     need(all(c["wrong_bytes"] == 0 for p in d["memory"]["pairs"] for c in p["cells"]) and d["memory"]["pairs"], "gate 2 did not run")
+    need(all("--simulate" not in (g["next"] or "") for g in d["gates"]), f"{d['gates']}")
+    said_again("bundle", work, status)
     replayed(work, d)
+
+
+def said_again(name, work, status):
+    for fault in as_live.faults(machines.PROGRAM, work, name, status):
+        need(False, fault)
 
 
 def here(work, *words):
@@ -156,15 +164,17 @@ def part_scrubbed(tree, work):
 
 def part_absent(tree, work):
     """Without a GPU, a driver or an NCCL: unknown, in one line that says what to do, and exit 2."""
-    status, out, err = on_it(tree, work, "--simulate", "--busy-ok", "--json", "--no-bundle", *SHORT, without=("cuda",))
+    status, out, err = on_it(tree, work, "--simulate", "--busy-ok", "--json", "-o", "nocuda", *SHORT, without=("cuda",))
     d = document("no CUDA", status, out, err)
+    said_again("nocuda", work, status)
     why = d.get("library", {}).get("not_observed") or ""
     need(status == 2 and d.get("simulation") == "not run", f"no CUDA: {status} {d.get('simulation')}")
     need("libcuda.so.1" in why and "driver" in why and "\n" not in why, f"no CUDA: {why}")
     need(gate(d).get("verdict") == "unknown", f"no CUDA: {gate(d)}")
     # a GPU that others use is left alone
-    status, out, err = on_it(tree, work, "--simulate", "--json", "--no-bundle", *SHORT)
+    status, out, err = on_it(tree, work, "--simulate", "--json", "-o", "busy", *SHORT)
     d = document("busy", status, out, err)
+    said_again("busy", work, status)
     why = d.get("library", {}).get("not_observed") or ""
     need(status == 2 and "in use" in why and "--busy-ok" in why, f"busy: {status} {why}")
     # no GPU at all: asked for, it is unknown; not asked for, the simulation goes as far as the node lets it
