@@ -20,6 +20,9 @@ import time
 import nodes
 from nodes import expect, faults, finish, until
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+import as_live  # noqa: E402
+
 PEERPATH, PROJECT, PART = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).absolute(), sys.argv[3]
 FAKES = {"nccl": sys.argv[4], "cuda": sys.argv[5], "nvml": sys.argv[6]}
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -88,7 +91,9 @@ def right(document, status, hosts, what, bundle=None):
     held = b"".join(p.read_bytes() for p in pathlib.Path(bundle).rglob("*") if p.is_file())
     expect(TOKEN.encode() not in held, f"{what}: the token is in the bundle")
     subprocess.run([PEERPATH, "bundle", "verify", bundle], check=True, stdout=subprocess.DEVNULL)
-    done = subprocess.run([PEERPATH, "prove", "--replay", bundle, "--keep-going", "--json", "--no-bundle"], stdout=subprocess.PIPE, text=True, check=False)
+    for fault in as_live.faults(PEERPATH, pathlib.Path(bundle).parent, pathlib.Path(bundle).name, status):
+        expect(False, f"{what}: {fault}")
+    done = subprocess.run([PEERPATH, "prove", "--replay", bundle, "--json", "--no-bundle"], stdout=subprocess.PIPE, text=True, check=False)
     again = json.loads(done.stdout)
     expect(gate(again) == gate(document), f"{what}: a replay says {gate(again)}")
     expect([e["logs"] for e in again["library"]["logs"]] == ["judged again, the same"] * 4, f"{what}: {again['library']['logs']}")
