@@ -9,7 +9,7 @@
  *
  *	copy <pid> to-device|to-host|direct <bytes>   wrong <pid> <what>
  *	pin <pid> all|read-only <bytes>               unpin <pid>
- *	export|import|let-go <pid> vmm|ipc <bytes>
+ *	export|import|let-go <pid> vmm|ipc <bytes>    batch <pid> <copies>
  *
  * PP_FAKE_CUDA_DELAY_US: how long a copy takes at most (default 200). PP_FAKE_CUDA_GPUS: how many
  * (default 1). PP_FAKE_CUDA_LINES: copies fill lines of 128 bytes one by one, in descending order,
@@ -17,7 +17,8 @@
  * fail-copy: every tenth copy of a process fails; fail-direct: copies between two places of GPUs
  * do; no-read-only: memory cannot be page-locked for reading only; hang: no copy of more than 1 MiB
  * is ever done; hang-direct: nor one between two places of GPUs; no-export, no-import, no-access:
- *sharing memory fails there; both-ways: access cannot be had for reading alone.
+ * sharing memory fails there; no-batch: it takes no several copies at once; both-ways: access
+ *cannot be had for reading alone.
  */
 #include "cuda_copy.h"
 
@@ -56,8 +57,6 @@ struct op {
 	size_t len, left;
 	int64_t due; /* ns */
 	bool fails, kernel;
-	struct stream *awaits; /* no copy: what this stream had then */
-	uint64_t behind;
 };
 
 struct stream {
@@ -356,8 +355,6 @@ API int cuEventRecord(struct event *event, struct stream *stream)
 	return 0;
 }
 
-static bool carry_out(struct stream *s);
-
 /* Some of the lines of a copy, from its end. true: all of it is done. */
 static bool carry_on(const struct stream *s, struct op *op)
 {
@@ -373,27 +370,12 @@ static bool carry_on(const struct stream *s, struct op *op)
 	return !op->left;
 }
 
-/* What another stream had when this one was told to wait: never what came later, so it ends. */
-static bool awaited(const struct op *op)
-{
-	struct stream *other = op->awaits;
-
-	while (other->first && other->done < op->behind && other->first->due <= now())
-		if (!carry_out(other))
-			break;
-	return other->done >= op->behind || other->failed;
-}
-
 /* The first copy, or some of it. true: it is over. */
 static bool carry_out(struct stream *s)
 {
 	struct op *op = s->first;
 
-	if (op->awaits && !awaited(op))
-		return false;
-	if (op->awaits)
-		;
-	else if (op->fails)
+	if (op->fails)
 		s->failed = true;
 	else if (!getenv("PP_FAKE_CUDA_LINES") || !op->to_device)
 		(void)move(op, s->context->device, 0, op->len);
@@ -443,23 +425,6 @@ static void append(struct stream *s, struct op *op)
 		s->first = op;
 	s->last = op;
 	s->begun++;
-}
-
-API int cuStreamWaitEvent(struct stream *s, struct event *event, unsigned int flags)
-{
-	struct op *op = calloc(1, sizeof(*op));
-
-	if (flags || !event->stream || event->stream == s)
-		fake_wrong("cuStreamWaitEvent");
-	if (!op)
-		return OUT_OF_MEMORY;
-	fake_say("wait %d\n", getpid());
-	pthread_mutex_lock(&fake_lock);
-	op->awaits = event->stream;
-	op->behind = event->behind;
-	append(s, op);
-	pthread_mutex_unlock(&fake_lock);
-	return 0;
 }
 
 /* Memory that cuMemAlloc() gave has an owner: the context in which it was called. */
@@ -545,6 +510,48 @@ API int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t len, struct stre
 	return begin((struct op){.to_device = true, .device = to, .from = from, .len = len}, s);
 }
 
+/* CUmemcpyAttributes. */
+struct together {
+	int order;
+	struct {
+		int type, id;
+	} from, to;
+	unsigned int flags;
+};
+
+/* Either place may be a GPU's. */
+static struct op between(uint64_t to, uint64_t from, size_t len)
+{
+	bool to_device, from_device;
+
+	pthread_mutex_lock(&fake_lock);
+	to_device = fake_find(to) != NULL;
+	from_device = fake_find(from) != NULL;
+	pthread_mutex_unlock(&fake_lock);
+	return (struct op){.to_device = to_device,
+			   .device = to_device ? to : from,
+			   .from = to_device && from_device ? from : 0,
+			   .host = (void *)(uintptr_t)(to_device ? from : to),
+			   .len = len};
+}
+
+/* Those of a call have no order: here the last is carried out first. */
+API int cuMemcpyBatchAsync(const uint64_t *to, const uint64_t *from, const size_t *lens, size_t num,
+			   const struct together *how, const size_t *first_of_how, size_t num_how,
+			   size_t *ret_fault, struct stream *s)
+{
+	int rc = 0;
+
+	*ret_fault = SIZE_MAX;
+	if (!num || num_how != 1 || *first_of_how || how->order < 1 || how->order > 3 ||
+	    fake_mode("no-batch"))
+		return INVALID_VALUE;
+	fake_say("batch %d %zu\n", getpid(), num);
+	for (size_t i = num; i-- && !rc;)
+		rc = begin(between(to[i], from[i], lens[i]), s);
+	return rc;
+}
+
 API int cuModuleLoadData(void **to, const void *image)
 {
 	if (fake_in_primary())
@@ -564,25 +571,15 @@ API int cuLaunchKernel(void *function, unsigned int x, unsigned int y, unsigned 
 		       unsigned int block_x, unsigned int block_y, unsigned int block_z,
 		       unsigned int shared, struct stream *s, void **arguments, void **more)
 {
-	uint64_t to = *(uint64_t *)arguments[0], from = *(uint64_t *)arguments[1];
-	size_t len = *(uint64_t *)arguments[2];
-	bool to_device, from_device;
+	struct op op = between(*(uint64_t *)arguments[0], *(uint64_t *)arguments[1],
+			       *(uint64_t *)arguments[2]);
 
 	(void)function;
 	(void)shared;
 	if (!x || y != 1 || z != 1 || !block_x || block_y != 1 || block_z != 1 || more)
 		return INVALID_VALUE;
-	pthread_mutex_lock(&fake_lock);
-	to_device = fake_find(to) != NULL;
-	from_device = fake_find(from) != NULL;
-	pthread_mutex_unlock(&fake_lock);
-	return begin((struct op){.to_device = to_device,
-				 .kernel = true,
-				 .device = to_device ? to : from,
-				 .from = to_device && from_device ? from : 0,
-				 .host = (void *)(uintptr_t)(to_device ? from : to),
-				 .len = len},
-		     s);
+	op.kernel = true;
+	return begin(op, s);
 }
 
 static int at_once(uint64_t device, void *host, size_t len, bool to_device)

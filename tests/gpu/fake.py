@@ -40,6 +40,7 @@ class Run:
         self.unpins = [line[1] for line in lines if line[0] == "unpin"]
         self.copies = [(line[2], int(line[3])) for line in lines if line[0] == "copy"]
         self.shared = [(line[0], line[2]) for line in lines if line[0] in ("export", "import", "let-go")]
+        self.batches = [int(line[2]) for line in lines if line[0] == "batch"]
         self.direct = sum(size for way, size in self.copies if way == "direct")
         assert not self.wrong, (config, args, self.wrong)
 
@@ -184,6 +185,17 @@ def part_pieces():
         staged = count["to-host", piece]
         assert set(size for _, size in count) == {piece} and count["to-device", piece] == staged, count
         assert count["direct", piece] + staged == 96 * number and staged <= 32 * number, count
+
+
+def part_batches():
+    """What waits while the GPU is busy goes by one call, of which the driver carries out what it likes first; where
+    there is no such call, one by one."""
+    for config in (STAGED, WIRE):
+        run = Run(config, "-s", "vmm", "-t", "vmm", "-n", "200", "-l", str(64 << 10), "speed", PP_FAKE_CUDA_DELAY_US="1000").good()
+        assert run.batches and all(2 <= n <= 8 for n in run.batches), run.batches
+        assert collections.Counter(run.copies)["to-host", 64 << 10] == 400, collections.Counter(run.copies)
+        run = Run(config, "-s", "vmm", "-t", "vmm", "-n", "200", "-l", str(64 << 10), "speed", PP_FAKE_CUDA_DELAY_US="1000", PP_FAKE_CUDA="no-batch").good()
+        assert not run.batches and collections.Counter(run.copies)["to-host", 64 << 10] == 400, run.batches
 
 
 def part_ill():

@@ -85,14 +85,13 @@ static int furnish(struct soft_cuda_device *d)
 	int r = 0;
 
 	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS && !r; way++) {
-		for (unsigned int i = 0; i < SOFT_CUDA_STREAMS && !r; i++)
-			r = d->cuda->stream_create(&d->streams[way][i],
-						   SOFT_CUDA_STREAM_NON_BLOCKING);
-		for (unsigned int i = 0; i < SOFT_CUDA_UNDER_WAY && !r; i++)
-			r = d->cuda->event_create(&d->events[way][i],
+		r = d->cuda->stream_create(&d->streams[way], SOFT_CUDA_STREAM_NON_BLOCKING);
+		for (unsigned int i = 0; i < SOFT_CUDA_BATCHES && !r; i++)
+			r = d->cuda->event_create(&d->batches[way][i].event,
 						  SOFT_CUDA_EVENT_DISABLE_TIMING);
 	}
 	d->kernel = soft_cuda_kernel_load(d->cuda);
+	d->together = soft_cuda_together();
 	return soft_cuda_errno(r);
 }
 
@@ -193,16 +192,19 @@ struct soft_copier *soft_cuda_device_copier(struct soft_cuda_device *d, bool vmm
 	return vmm ? &d->copier : &d->allocated;
 }
 
+/* All of a list are counted; the first of it is its oldest. */
 static void look_at(struct soft_cuda_watch *w, const struct soft_copy *copy, bool begun)
 {
-	if (!copy || (w->oldest_since && copy->begun >= w->oldest_since))
-		return;
-	w->oldest_since = copy->begun;
-	w->oldest_bytes = copy->len;
-	w->to_device = copy->to_device;
-	w->direct = copy->from != 0;
-	w->what = copy->what;
-	w->begun = begun;
+	if (copy && (!w->oldest_since || copy->begun < w->oldest_since)) {
+		w->oldest_since = copy->begun;
+		w->oldest_bytes = copy->len;
+		w->to_device = copy->to_device;
+		w->direct = copy->from != 0;
+		w->what = copy->what;
+		w->begun = begun;
+	}
+	for (; copy; copy = copy->next)
+		w->under_way++;
 }
 
 void soft_cuda_device_watch(struct soft_cuda_device *d, struct soft_cuda_watch *ret)
@@ -221,10 +223,8 @@ void soft_cuda_device_watch(struct soft_cuda_device *d, struct soft_cuda_watch *
 	w.failed = d->failed;
 	for (unsigned int way = 0; way < SOFT_CUDA_DIRECTIONS; way++) {
 		look_at(&w, d->waiting[way].first, /* begun= */ false);
-		look_at(&w, d->under_way[way].first, /* begun= */ true);
-		for (const struct soft_copy *c = d->waiting[way].first; c; c = c->next)
-			w.under_way++;
-		w.under_way += d->num[way];
+		for (unsigned int i = 0; i < SOFT_CUDA_BATCHES; i++)
+			look_at(&w, d->batches[way][i].copies.first, /* begun= */ true);
 	}
 	pthread_mutex_unlock(&d->lock);
 	w.inside = atomic_load(&d->inside);

@@ -12,7 +12,8 @@
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_cuda_driver driver;
 static struct soft_cuda_peers peers;
-static bool all_peers;	  /* peers is filled */
+static bool all_peers; /* peers is filled */
+static soft_cuda_copy_together *together;
 static _Atomic int found; /* 1: driver is filled; -1: there is one that lacks something */
 
 static bool fill(void *library)
@@ -29,6 +30,8 @@ static bool fill(void *library)
 #undef FILL
 	all_peers = all;
 	all = true;
+	at = dlsym(library, "cuMemcpyBatchAsync");
+	memcpy(&together, &at, sizeof(together));
 #define FILL(member, symbol, arguments) FILL_OF(driver, member, symbol)
 	SOFT_CUDA_CALLS(FILL)
 #undef FILL
@@ -57,6 +60,11 @@ const struct soft_cuda_driver *soft_cuda_driver(void)
 const struct soft_cuda_peers *soft_cuda_peers(void)
 {
 	return soft_cuda_driver() && all_peers ? &peers : NULL;
+}
+
+soft_cuda_copy_together *soft_cuda_together(void)
+{
+	return soft_cuda_driver() ? together : NULL;
 }
 
 int soft_cuda_errno(int result)

@@ -34,6 +34,8 @@ enum {
 	SOFT_CUDA_POINTER_IS_MANAGED = 8,
 	SOFT_CUDA_POINTER_DEVICE_ORDINAL = 9,
 	SOFT_CUDA_DEVICE_MPS_ENABLED = 133,
+	SOFT_CUDA_SOURCE_IN_STREAM_ORDER = 1,
+	SOFT_CUDA_BESIDE_KERNELS = 1,
 };
 
 struct soft_cuda_place { /* half of a CUDA_MEMCPY2D */
@@ -69,8 +71,6 @@ struct soft_cuda_rows { /* CUDA_MEMCPY2D */
 	  (uint64_t device, const void *host, size_t len, soft_cuda_stream stream))                \
 	X(rows_to_device, "cuMemcpy2DAsync_v2",                                                    \
 	  (const struct soft_cuda_rows *rows, soft_cuda_stream stream))                            \
-	X(stream_wait, "cuStreamWaitEvent",                                                        \
-	  (soft_cuda_stream stream, soft_cuda_event event, unsigned int flags))                    \
 	X(to_host, "cuMemcpyDtoHAsync_v2",                                                         \
 	  (void *host, uint64_t device, size_t len, soft_cuda_stream stream))                      \
 	X(module_load, "cuModuleLoadData", (struct soft_cuda_module * *module, const void *image)) \
@@ -136,6 +136,20 @@ struct soft_cuda_peers {
 
 /* NULL: as above, or it lacks one of these alone. */
 const struct soft_cuda_peers *soft_cuda_peers(void);
+
+/* Copies handed over together (CUDA 12.8; what newer headers call _v2 lacks @ret_fault). */
+struct soft_cuda_together { /* CUmemcpyAttributes */
+	int order;
+	struct {
+		int type, id;
+	} from, to;
+	unsigned int flags;
+};
+typedef int soft_cuda_copy_together(uint64_t *to, uint64_t *from, size_t *lens, size_t num,
+				    struct soft_cuda_together *how, size_t *first_of_how,
+				    size_t num_how, size_t *ret_fault, soft_cuda_stream stream);
+/* NULL: as above, or it is older. */
+soft_cuda_copy_together *soft_cuda_together(void);
 
 /* -errno of a CUresult. */
 int soft_cuda_errno(int result);

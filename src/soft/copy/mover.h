@@ -59,8 +59,6 @@ struct soft_copy {
 	uint32_t chain; /* 0, or its queue pair's */
 	/* The copier's. */
 	struct soft_copy *next;
-	void *event;
-	unsigned int stream;
 	pp_ns begun;
 };
 
