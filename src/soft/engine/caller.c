@@ -59,7 +59,7 @@ void soft_engine_poll(struct soft_engine *e)
 	/* A turn that moved much ends long after it began. */
 	note_caller(e, e->turned, moved ? pp_clock_monotonic() : e->turned);
 	soft_engine_hand_over(e, before, moved && e->ready_head && !e->held_until);
-	pthread_mutex_unlock(&e->lock);
+	soft_engine_unlock(e);
 }
 
 void soft_engine_sleep(struct soft_engine *e)
@@ -68,7 +68,7 @@ void soft_engine_sleep(struct soft_engine *e)
 		return;
 	pthread_mutex_lock(&e->lock);
 	e->streak = 0;
-	pthread_mutex_unlock(&e->lock);
+	soft_engine_unlock(e);
 	if (atomic_load(&e->mode) == SOFT_THREAD_TICK)
 		soft_engine_thread_wake(e);
 }

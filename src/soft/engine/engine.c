@@ -51,7 +51,7 @@ static void fork_prepare(void)
 static void fork_parent(void)
 {
 	if (current)
-		pthread_mutex_unlock(&current->lock);
+		soft_engine_unlock(current);
 	pthread_mutex_unlock(&making);
 }
 
@@ -243,7 +243,12 @@ void soft_engine_lock(struct soft_engine *e)
 
 void soft_engine_unlock(struct soft_engine *e)
 {
+	bool far = e->mover.regions;
+
 	pthread_mutex_unlock(&e->lock);
+	/* Who had copies for the engine and found it locked has left them to us. */
+	if (far)
+		soft_gpus_deliver(e);
 }
 
 bool soft_engine_inherited(const struct soft_engine *e)

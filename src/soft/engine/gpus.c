@@ -14,7 +14,6 @@
 #include "base/banned.h"
 
 enum { HUGE_PAGE = 2 << 20 };
-static const pp_ns PATIENCE = 50000;
 
 void soft_gpus_init(struct soft_gpus *gpus)
 {
@@ -29,6 +28,7 @@ void soft_gpus_done(struct soft_engine *e)
 
 	for (int i = 0; i < SOFT_GPUS_MAX; i++)
 		ended = soft_cuda_device_free(e->gpus.gpus[i]) && ended;
+	soft_gpus_deliver(e);
 	/* One that hangs may still read there. */
 	for (unsigned int p = 0; p < 2 && ended; p++)
 		for (unsigned int i = 0; i < pools[p]->num; i++)
@@ -40,34 +40,53 @@ void soft_gpus_done(struct soft_engine *e)
 	pthread_mutex_destroy(&e->gpus.making);
 }
 
-/* A caller that polls has the lock most of the time, and for a moment each time: who sleeps for it
- * comes too late again and again. */
-static void lock_soon(struct soft_engine *e)
+static struct soft_copy *reversed(struct soft_copy *list)
 {
-	pp_ns until = e->processors ? pp_clock_monotonic() + PATIENCE : 0;
+	struct soft_copy *other = NULL;
 
-	while (pthread_mutex_trylock(&e->lock)) {
-		if (pp_clock_monotonic() >= until) {
-			soft_engine_lock(e);
-			return;
-		}
+	for (struct soft_copy *next; list; list = next) {
+		next = list->next;
+		list->next = other;
+		other = list;
+	}
+	return other;
+}
+
+/* What waited for them goes on, as it would in a turn. */
+static void go_on(struct soft_engine *e)
+{
+	struct soft_copy *list = reversed(atomic_exchange(&e->gpus.over, NULL));
+	pp_ns before = e->next_deadline;
+
+	for (struct soft_copy *next; list; list = next) {
+		next = list->next;
+		soft_copy_done(list, list->rc);
+	}
+	soft_engine_hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
+}
+
+void soft_gpus_deliver(struct soft_engine *e)
+{
+	/* Whoever has the lock looks once more when it has left it: after what is there now. */
+	atomic_thread_fence(memory_order_seq_cst);
+	while (atomic_load(&e->gpus.over) && !pthread_mutex_trylock(&e->lock)) {
+		go_on(e);
+		pthread_mutex_unlock(&e->lock);
+		atomic_thread_fence(memory_order_seq_cst);
 	}
 }
 
-/* Copies that are over, from a GPU's thread: what waited for them goes on in it. */
-static void deliver(void *arg, struct soft_copy *list)
+/* From a GPU's thread, which does not wait: a caller that polls has the lock most of the time. */
+static void over(void *arg, struct soft_copy *list)
 {
 	struct soft_engine *e = arg;
-	pp_ns before;
+	struct soft_copy *last = list, *before = atomic_load(&e->gpus.over);
 
-	lock_soon(e);
-	before = e->next_deadline;
-	for (struct soft_copy *copy = list, *next; copy; copy = next) {
-		next = copy->next;
-		soft_copy_done(copy, copy->rc);
-	}
-	soft_engine_hand_over(e, before, soft_engine_send_ready(e, pp_clock_monotonic()));
-	soft_engine_unlock(e);
+	list = reversed(list);
+	do
+		last->next = before;
+	while (!atomic_compare_exchange_weak(&e->gpus.over, &before, list));
+	soft_gpus_deliver(e);
 }
 
 /* Of huge pages, where there are any: a peer that reads it looks each page up. NULL: none. */
@@ -111,6 +130,7 @@ static void make_shelf(struct soft_engine *e)
 
 void soft_gpus_inherited(struct soft_engine *e)
 {
+	atomic_store(&e->gpus.over, NULL);
 	if (e->gpus.shelf.bytes)
 		(void)close(e->gpus.shelf.fd);
 	/* Its mapping stayed with the parent. */
@@ -197,7 +217,7 @@ int soft_gpus_register(struct soft_engine *e, int ordinal, struct soft_cuda_devi
 		return -ENODEV;
 	pthread_mutex_lock(&d->making);
 	if (!d->gpus[ordinal])
-		rc = soft_cuda_device_new(ordinal, deliver, e, &d->gpus[ordinal]);
+		rc = soft_cuda_device_new(ordinal, over, e, &d->gpus[ordinal]);
 	if (!rc) {
 		d->registered = true;
 		rc = prepare(e);

@@ -27,6 +27,8 @@ struct soft_gpus {
 	struct soft_shelf shelf;	 /* staging on its way out, seen by other processes */
 	struct soft_exports exports;	 /* allocations that they may be shown (direct.h) */
 	struct soft_cuda_device *mapper; /* maps what they show; NULL: no GPU is open */
+	/* Copies that are over, the last one first; whoever leaves the engine sees to them. */
+	_Atomic(struct soft_copy *) over;
 };
 
 void soft_gpus_init(struct soft_gpus *gpus);
@@ -40,6 +42,8 @@ int soft_gpus_ready(struct soft_engine *engine);
 /* No copy of @region is begun any more; those under way are over when this returns, a peer's too of
  * what is lent. false: one hangs, and @region must stay. */
 bool soft_gpus_leave(struct soft_engine *engine, struct soft_region *region);
+/* Copies that are over go on in the engine: now, or when whoever has its lock leaves it. */
+void soft_gpus_deliver(struct soft_engine *engine);
 /* Under the engine's lock, all that follow. */
 void soft_gpus_each(struct soft_engine *engine,
 		    void (*each)(void *, const struct soft_cuda_watch *), void *arg);

@@ -98,7 +98,7 @@ static void answer(struct soft_engine *e, int caller, const char *request, size_
 	if (len == strlen(SOFT_SHOW_REQUEST) && !memcmp(request, SOFT_SHOW_REQUEST, len)) {
 		pthread_mutex_lock(&e->lock);
 		e->show(e->show_arg, e, &text);
-		pthread_mutex_unlock(&e->lock);
+		soft_engine_unlock(e);
 	} else if (change) {
 		change(e->show_arg, e, request, len, &text);
 	} else {

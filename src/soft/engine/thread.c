@@ -189,7 +189,7 @@ static void *run(void *arg)
 
 		if (enter(e, &missed)) {
 			limited = look(e, fds, &n, &wait);
-			pthread_mutex_unlock(&e->lock);
+			soft_engine_unlock(e);
 		}
 		if (limited && !wait.tv_sec && !wait.tv_nsec && ++looks % LOOKS_ON)
 			continue;
@@ -212,7 +212,7 @@ static void *run(void *arg)
 		if (fds[2].revents) {
 			pthread_mutex_lock(&e->lock);
 			soft_lanes_events(e);
-			pthread_mutex_unlock(&e->lock);
+			soft_engine_unlock(e);
 		}
 	}
 	return NULL;
