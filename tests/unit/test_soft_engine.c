@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -317,6 +319,71 @@ static void handed_on_for_nobody(void **state)
 	end_close(&a);
 }
 
+/* Both in the C library's place: how many processors an engine sees, and who gives way. */
+static int processors_seen;
+static _Atomic unsigned int gave_way;
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *ret)
+{
+	long n;
+	int first = 0;
+
+	memset(ret, 0, size);
+	n = syscall(SYS_sched_getaffinity, pid, size, ret);
+	if (n < 0 || !processors_seen)
+		return n < 0 ? -1 : 0;
+	while (!CPU_ISSET(first, ret))
+		first++;
+	CPU_ZERO(ret);
+	/* The kernel leaves out those that are not there. */
+	for (int i = 0; i < processors_seen; i++)
+		CPU_SET(first + i, ret);
+	return 0;
+}
+
+int sched_yield(void)
+{
+	atomic_fetch_add(&gave_way, 1);
+	return (int)syscall(SYS_sched_yield);
+}
+
+/* A write to itself until a poll of ours, not the thread, moved some of it. */
+static bool moved_by_a_poll(struct end *a)
+{
+	for (int i = 0; i < 1000; i++) {
+		atomic_store(&a->engine->vain, SOFT_POLLS_IN_VAIN);
+		post(a, SOFT_WR_WRITE, a->region.iova + 8, a->region.key, 0, 8);
+		await(a, 0, true);
+		if (atomic_load(&a->engine->vain) < SOFT_POLLS_IN_VAIN)
+			return true;
+	}
+	return false;
+}
+
+/* Where processors are few, who polls in vain gives way; not before, and not where there are more.
+ */
+static void gives_way(void **state)
+{
+	struct end a;
+
+	(void)state;
+	for (processors_seen = 1; processors_seen <= 3; processors_seen++) {
+		end_open(&a, "127.0.0.1", SOFT_RC);
+		end_connect(&a, a.qp.num, PATIENT);
+		atomic_store(&gave_way, 0);
+		for (int i = 0; i < SOFT_POLLS_IN_VAIN; i++)
+			soft_engine_poll(a.engine);
+		assert_int_equal(atomic_load(&gave_way), 0);
+		/* Some of them may meet the thread, or what others sent to this address. */
+		for (int i = 0; i < 10000 && !atomic_load(&gave_way); i++)
+			soft_engine_poll(a.engine);
+		assert_int_equal(atomic_load(&gave_way) > 0, processors_seen <= 2);
+		assert_true(moved_by_a_poll(&a));
+		end_close(&a);
+	}
+	processors_seen = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,6 +400,7 @@ int main(void)
 		cmocka_unit_test(held_and_left),
 		cmocka_unit_test(moved_under_way),
 		cmocka_unit_test(handed_on_for_nobody),
+		cmocka_unit_test(gives_way),
 	};
 
 	/* Where it may: what other programs of this machine do on the port is not the test's. */

@@ -4,6 +4,8 @@
  */
 #include "soft/engine/parts.h"
 
+#include <sched.h>
+
 #include "base/banned.h"
 
 static const pp_ns REPLY_SOON = 100000;
@@ -43,18 +45,39 @@ void soft_engine_kick(struct soft_engine *e, struct soft_qp *qp)
 	soft_engine_hand_over(e, before, more);
 }
 
+/*
+ * Where processors are few, whom a caller waits for may be waiting for this one: in vain he would
+ * poll until his slice is over. The time away is no gap between his polls.
+ */
+static bool give_way(struct soft_engine *e)
+{
+	if (e->processors ||
+	    atomic_load_explicit(&e->vain, memory_order_relaxed) < SOFT_POLLS_IN_VAIN)
+		return false;
+	(void)sched_yield();
+	return true;
+}
+
 void soft_engine_poll(struct soft_engine *e)
 {
 	pp_ns before;
-	bool moved;
+	bool moved, away;
 
 	atomic_fetch_add_explicit(&e->polls, 1, memory_order_relaxed);
-	if (e->inherited || pthread_mutex_trylock(&e->lock))
+	if (e->inherited)
 		return;
+	away = give_way(e);
+	if (pthread_mutex_trylock(&e->lock))
+		return;
+	if (away)
+		e->polled = pp_clock_monotonic();
 	before = e->next_deadline;
 	e->called = true;
 	moved = soft_engine_turn(e);
 	e->called = false;
+	atomic_store_explicit(&e->vain,
+			      moved ? 0 : atomic_load_explicit(&e->vain, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	soft_reader_note(e);
 	/* A turn that moved much ends long after it began. */
 	note_caller(e, e->turned, moved ? pp_clock_monotonic() : e->turned);

@@ -32,6 +32,7 @@ enum {
 	 */
 	SOFT_SOCKETS_QUIET = 8,
 	SOFT_SOCKET_TURNS = 16,
+	SOFT_POLLS_IN_VAIN = 32,       /* then a caller gives way to others */
 	SOFT_PUMP_BUDGET = 240 * 1024, /* four whole trains of 15 packets */
 	SOFT_PUMP_TRAINS = 6,	       /* that it may become */
 };
@@ -108,7 +109,8 @@ struct soft_engine {
 	pp_ns turned;	     /* when the last turn of anybody began */
 	pp_ns polled;	     /* when a caller last ended a turn or a post */
 	unsigned int streak; /* of those that followed each other without a gap */
-	bool called;	     /* a caller is at it now, not the thread */
+	_Atomic unsigned int vain; /* callers' polls in a row that moved nothing */
+	bool called;		   /* a caller is at it now, not the thread */
 	struct soft_engine_timer *timers;
 	pp_ns next_deadline; /* no queue pair or timer wants time before; 0: none does */
 	unsigned int turns;
