@@ -89,7 +89,8 @@ struct pp_pci {
 	const char *why;	 /* no tree at all: the reason; else NULL */
 };
 
-#define pp_pci_foreach(pci, d) for ((d) = (pci)->dev; (d) < (pci)->dev + (pci)->n; (d)++)
+/* Of none there is no memory, and no address to count from. */
+#define pp_pci_foreach(pci, d) for ((d) = (pci)->dev; (d) && (d) < (pci)->dev + (pci)->n; (d)++)
 
 /* Index or -1. */
 int pp_pci_find(const struct pp_pci *pci, const struct pp_bdf *bdf);
