@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -372,24 +374,58 @@ static void test_rereg(void **state)
 
 /* ── events ── */
 
-static void *wait_for_ever(void *context)
+struct sleeper {
+	struct ibv_context *context;
+	_Atomic pid_t tid;
+};
+
+static void *wait_for_ever(void *arg)
 {
+	struct sleeper *s = arg;
+	struct ibv_context *context = s->context;
 	struct ibv_async_event event;
 
+	atomic_store(&s->tid, gettid());
 	(void)ibv_get_async_event(context, &event);
 	return (void *)1;
+}
+
+static bool asleep(pid_t tid)
+{
+	char path[64], text[128] = "";
+	const char *state;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	state = strrchr(text, ')');
+	return state && strncmp(state, ") S", 3) == 0;
+}
+
+/* Time says nothing on a busy machine. Seen three times: no lock is held for so long. */
+static void await_sleep(struct sleeper *s)
+{
+	for (int times = 0; times < 3; times = s->tid && asleep(s->tid) ? times + 1 : 0)
+		usleep(10000);
 }
 
 static void test_async_sleeper_survives_close(void **state)
 {
 	struct client c;
+	struct sleeper sleeper = {0};
 	pthread_t thread;
 	void *result;
 
 	(void)state;
 	client_open(&c);
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_ever, c.context), 0);
-	usleep(30000);
+	sleeper.context = c.context;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_ever, &sleeper), 0);
+	await_sleep(&sleeper);
 	client_close(&c);
 	usleep(30000);
 	/* it sleeps on until the process ends, as NCCL's does */
