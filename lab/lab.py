@@ -151,8 +151,9 @@ class Lab:
         channel = self.dir / f"channel.{node}"
         os.mkfifo(f"{channel}.in")
         os.mkfifo(f"{channel}.out")
+        # erms: the kernel would copy and clear by "rep movsb", which the emulator goes through byte by byte.
         # A busy machine may not give the guest its timer in time: the kernel's check of it would panic.
-        words = [qemu, "-accel", "tcg", "-cpu", "max", "-m", str(self.memory), "-nodefaults",
+        words = [qemu, "-accel", "tcg", "-cpu", "max,-erms", "-m", str(self.memory), "-nodefaults",
                  "-smp", str(self.processors),
                  "-display", "none", "-no-reboot", "-kernel", str(made / "kernel"),
                  "-initrd", str(self.dir / "initramfs"),
