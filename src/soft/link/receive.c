@@ -18,6 +18,8 @@ enum {
 	FAILED_READS_MAX = 64, /* datagrams of no bytes must not hold a turn for ever */
 	LONE_BYTES = 2048,     /* less is a small datagram */
 	STREAK = 3,
+	CACHE_LINE = 64,
+	AHEAD = 4 * CACHE_LINE,
 	COLD_TURNS = 8, /* sockets where nothing came last are read every so many turns */
 };
 
@@ -113,6 +115,10 @@ static unsigned int cut(struct soft_link *link, const struct soft_arrival *a,
 
 		d.bytes = a->bytes + at;
 		d.len = a->len - at < a->segment ? a->len - at : a->segment;
+		/* The next one's header and a little, which another processor may have: it comes
+		 * while this one is worked on. */
+		for (size_t i = 0; i < AHEAD && at + d.len + i < a->len; i += CACHE_LINE)
+			__builtin_prefetch(d.bytes + d.len + i);
 		d.place = (uint16_t)place;
 		d.checked = place < a->num_checked ? &a->checked[place] : NULL;
 		slot = soft_slot_of(d.bytes, d.len);
