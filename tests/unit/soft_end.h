@@ -35,7 +35,13 @@ static inline void on_event(struct soft_qp *qp, enum soft_qp_event event)
 	(void)event;
 }
 
-static const struct soft_qp_ops ops = {soft_engine_send, on_event};
+static const struct soft_qp_ops ops = {
+	.send = soft_engine_send,
+	.event = on_event,
+	.ready = soft_engine_qp_ready,
+	.withdraw = soft_engine_qp_withdraw,
+	.await_read = soft_engine_await_read,
+};
 
 static inline void end_open_with(struct end *e, const char *address_v4,
 				 enum soft_transport transport, enum soft_wire_threads thread)

@@ -34,6 +34,7 @@ static const struct soft_qp_ops ops = {
 	.event = on_event,
 	.ready = soft_engine_qp_ready,
 	.withdraw = soft_engine_qp_withdraw,
+	.await_read = soft_engine_await_read,
 	.shows = soft_direct_shows,
 };
 

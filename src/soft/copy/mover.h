@@ -113,6 +113,7 @@ struct soft_parcel {
 	/* Its owner's. */
 	const void *of;
 	uint64_t offset;
+	uint64_t unread;
 	struct soft_parcel *next;
 	/* Lent: the unit of the shelf that says so (0: it is not), and what of; the region is kept
 	 * as by a copy. */

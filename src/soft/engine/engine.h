@@ -87,7 +87,7 @@ int soft_engine_add_qp(struct soft_engine *engine, struct soft_wire *wire, struc
 		       struct pp_error *err);
 /* After soft_qp_reset(): nothing of it may be under way. */
 void soft_engine_remove_qp(struct soft_engine *engine, struct soft_qp *qp);
-/* Memory of a region that was removed: what was sent by reference to it may be read no more. */
+/* Memory of a region that was removed: what was sent of it may be read no more. */
 void soft_engine_take_back(struct soft_engine *engine, const void *base, uint64_t len);
 /* The same for what @qp sent, after soft_qp_reset(). */
 void soft_engine_withdraw(struct soft_engine *engine, struct soft_qp *qp);
@@ -106,7 +106,8 @@ int soft_engine_path(struct soft_engine *engine, struct soft_wire *wire, const s
 void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
 		      const struct iovec *pieces, unsigned int num_pieces);
 
-/* What soft_qp_ops.ready and .withdraw of every QP call. */
+/* What soft_qp_ops.await_read, .ready and .withdraw of every QP call. */
+void soft_engine_await_read(struct soft_qp *qp, uint64_t mark);
 void soft_engine_qp_ready(struct soft_qp *qp);
 void soft_engine_qp_withdraw(struct soft_qp *qp);
 

@@ -68,6 +68,9 @@ void soft_engine_qp_withdraw(struct soft_qp *qp)
 
 void soft_engine_take_back(struct soft_engine *e, const void *base, uint64_t len)
 {
+	for (struct soft_wire *w = e->wires; w; w = w->next)
+		if (w->link)
+			soft_link_await_all_read(w->link);
 	soft_lanes_take_back(e, base, len);
 }
 
@@ -127,8 +130,22 @@ void soft_engine_send(struct soft_qp *qp, const struct soft_path *path, const st
 {
 	struct soft_wire *wire = soft_wire_of(qp);
 
-	if (qp->jumbo)
+	uint64_t mark;
+
+	if (qp->jumbo) {
 		soft_lanes_send(wire->engine, qp, p, pieces, num_pieces);
-	else
-		soft_link_send(wire->link, path, p, pieces, num_pieces);
+		return;
+	}
+	mark = soft_link_send(wire->link, path, p, pieces, num_pieces);
+	if (mark)
+		qp->unread = mark;
+}
+
+void soft_engine_await_read(struct soft_qp *qp, uint64_t mark)
+{
+	struct soft_wire *wire = soft_wire_of(qp);
+
+	/* A child of fork() has none, and nobody who reads. */
+	if (wire->link)
+		soft_link_await_read(wire->link, &qp->path, mark);
 }

@@ -91,13 +91,13 @@ static uint64_t sent(const struct soft_engine *e)
 	return sum;
 }
 
-/* Does all that the next one may send fit into what its wire has of an outbox? */
-static bool room(const struct soft_engine *e)
+/* Does all that it may send fit into what its wire has of an outbox? */
+static bool room(const struct soft_qp *qp)
 {
-	const struct soft_qp *qp = e->ready_head;
+	const struct soft_link *link = soft_wire_of(qp)->link;
 
-	return !qp || !soft_wire_of(qp)->link ||
-	       soft_link_room(soft_wire_of(qp)->link) >= SOFT_PUMP_TRAINS;
+	return !link || soft_link_room(link, qp->transport == SOFT_UD ? NULL : &qp->path) >=
+				SOFT_PUMP_TRAINS;
 }
 
 bool soft_engine_send_ready(struct soft_engine *e, pp_ns now)
@@ -108,7 +108,12 @@ bool soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 
 	e->held_until = 0;
 	/* Once round: who wants another turn goes behind @last. */
-	while (qp != last && !(full = !room(e)) && (qp = ready_take(e))) {
+	while (qp != last && (qp = ready_take(e))) {
+		if (!room(qp)) {
+			full = true;
+			soft_engine_ready(e, qp);
+			continue;
+		}
 		soft_lanes_route(e, qp);
 		if (soft_qp_pump(qp, SOFT_PUMP_BUDGET, now))
 			soft_engine_ready(e, qp);

@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct soft_writer: a thread that sends the trains of one wire (soft/link/outbox.h) while a
- * caller has bulk to be sent, so that the kernel's copy is not a turn's time. Made at the first
- * bulk of a caller's; where and when, as the reader (reader.h). Between bulk whoever builds a train
- * sends it.
+ * struct soft_writer: a thread that packs and sends trains of one wire (soft/link/outbox.h) while a
+ * caller has bulk to be sent, so that neither copy is a turn's time; where there are processors
+ * enough, two of them, each for some of the queue pairs. Made at the first bulk of a caller's;
+ * where and when, as the reader (reader.h). Between bulk whoever builds a train sends it.
  */
 #ifndef SOFT_ENGINE_WRITER_H
 #define SOFT_ENGINE_WRITER_H
 
+#include <pthread.h>
+
 #include "base/clock.h"
-#include "soft/link/link.h"
+#include "soft/link/outbox.h"
 
 struct soft_engine;
 struct soft_wire;
-struct soft_writer;
+struct soft_writer {
+	struct soft_outbox *outbox;
+	pthread_t thread;
+};
 
 /* What a wire keeps to tell bulk. */
 struct soft_outgoing_bulk {
-	struct soft_writer *writer; /* NULL until the first */
+	struct soft_writer writers[SOFT_OUTBOXES_MAX];
+	unsigned int num_writers; /* 0 until the first bulk */
 	pp_ns since;
 	uint64_t bytes; /* in long trains until then */
-	bool refused;	/* there is no memory or no thread for it */
+	bool refused;	/* there is no memory or no thread for one */
 };
 
 /* All under the engine's lock unless they say otherwise. */

@@ -2,7 +2,6 @@
 #include "soft/link/link.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -117,11 +116,6 @@ uint64_t soft_link_bulk(const struct soft_link *link)
 	return link->bulk;
 }
 
-unsigned int soft_link_room(const struct soft_link *link)
-{
-	return link->outbox ? soft_outbox_room(link->outbox) : UINT_MAX;
-}
-
 const struct soft_link_stats *soft_link_stats(const struct soft_link *link)
 {
 	return &link->stats;
@@ -156,20 +150,19 @@ int soft_link_path(struct soft_link *link, const struct soft_gid *src, const str
 	return 0;
 }
 
-void soft_link_send(struct soft_link *link, const struct soft_path *path,
-		    const struct soft_packet *p, const struct iovec *pieces,
-		    unsigned int num_pieces)
+uint64_t soft_link_send(struct soft_link *link, const struct soft_path *path,
+			const struct soft_packet *p, const struct iovec *pieces,
+			unsigned int num_pieces)
 {
-	if (link->ill)
-		soft_ill_send(link, path, p, pieces, num_pieces);
-	else
-		soft_train_add(link, path, p, pieces, num_pieces);
+	if (!link->ill)
+		return soft_train_add(link, path, p, pieces, num_pieces);
+	soft_ill_send(link, path, p, pieces, num_pieces);
+	return 0;
 }
 
 pp_ns soft_link_flush(struct soft_link *link)
 {
 	soft_train_send(link);
-	if (link->outbox)
-		soft_train_reap(link);
+	soft_train_reap(link);
 	return link->ill ? soft_ill_flush(link) : 0;
 }

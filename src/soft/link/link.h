@@ -63,7 +63,7 @@ struct soft_datagram {
 struct soft_link_stats {
 	uint64_t sent_packets, sent_bytes, sent_trains, send_errors;
 	uint64_t received_packets, received_bytes, received_trains, truncated;
-	/* Of trains received by the thread that only reads; sent by the one that only sends. */
+	/* Of trains received by the thread that only reads; sent by those that only send. */
 	uint64_t threaded_trains, threaded_sends;
 	uint64_t handed_on, not_handed; /* packets for another process; no longer there, or busy */
 	int last_send_errno;
@@ -98,13 +98,20 @@ int soft_link_path(struct soft_link *link, const struct soft_gid *src, const str
 
 /*
  * Queues one packet: header fields of @p, p->payload_bytes of payload in @pieces (at most
- * SOFT_PIECES_MAX), which are copied at once, each byte read once. Sends earlier trains when
- * needed; what the kernel refuses is counted and lost, as a wire loses it.
+ * SOFT_PIECES_MAX), each byte of which is read once: at once, and then it returns 0; or, if
+ * p->later, by another thread, until soft_link_await_read() with the mark that it returns. Marks of
+ * a path only grow. Sends earlier trains when needed; what the kernel refuses is counted and lost,
+ * as a wire loses it.
  */
 enum { SOFT_PIECES_MAX = 33 };
-void soft_link_send(struct soft_link *link, const struct soft_path *path,
-		    const struct soft_packet *p, const struct iovec *pieces,
-		    unsigned int num_pieces);
+uint64_t soft_link_send(struct soft_link *link, const struct soft_path *path,
+			const struct soft_packet *p, const struct iovec *pieces,
+			unsigned int num_pieces);
+/* Returns when all pieces that went along @path up to @mark have been read: they may change, or go
+ * away. */
+void soft_link_await_read(struct soft_link *link, const struct soft_path *path, uint64_t mark);
+/* The same for all that was sent. */
+void soft_link_await_all_read(struct soft_link *link);
 /* Sends what is queued. Returns when it wants to be called again, for packets that an ill wire
  * delays; 0: it does not. */
 pp_ns soft_link_flush(struct soft_link *link);
@@ -119,12 +126,13 @@ int soft_link_set_fault(struct soft_link *link, struct soft_fault *fault);
  * often it is called. */
 void soft_link_doubt(struct soft_link *link);
 
-/* Packets that were given to the kernel, or to the thread that sends for us. */
+/* Packets that were given to the kernel, or to a thread that sends for us. */
 uint64_t soft_link_given(const struct soft_link *link);
 /* Bytes of them in trains of 16 KiB or more. */
 uint64_t soft_link_bulk(const struct soft_link *link);
-/* Trains that may be sent without waiting for that thread. */
-unsigned int soft_link_room(const struct soft_link *link);
+/* Trains that may be sent along @path (NULL: any) without waiting for that thread; UINT_MAX: there
+ * is none. */
+unsigned int soft_link_room(const struct soft_link *link, const struct soft_path *path);
 
 const struct soft_link_stats *soft_link_stats(const struct soft_link *link);
 

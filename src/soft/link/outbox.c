@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,12 +22,14 @@ struct entry {
 };
 
 struct soft_outbox {
-	/* Positions that only grow; `reaped` is known under the engine's lock alone. */
-	_Alignas(64) _Atomic unsigned int given;
-	unsigned int reaped;
-	bool reaping; /* the entry behind `reaped` has been shown */
-	int wake_fd;  /* eventfd */
-	_Alignas(64) _Atomic unsigned int done;
+	/* Counts of trains; `reaped` and `passed` are known under the engine's lock alone. */
+	_Alignas(64) _Atomic uint64_t given;
+	uint64_t reaped;
+	uint64_t passed; /* sent by who built them */
+	bool reaping;	 /* the entry behind `reaped` has been shown */
+	int wake_fd;	 /* eventfd */
+	_Alignas(64) _Atomic uint64_t packed;
+	_Atomic uint64_t done;
 	_Atomic bool asleep, ends;
 	_Alignas(64) struct entry ring[RING];
 };
@@ -68,14 +71,14 @@ static void wake(struct soft_outbox *o)
 		return;
 }
 
-static unsigned int given(const struct soft_outbox *o)
+static uint64_t given(const struct soft_outbox *o)
 {
 	return atomic_load_explicit(&o->given, memory_order_relaxed);
 }
 
 unsigned int soft_outbox_room(const struct soft_outbox *o)
 {
-	return RING - (given(o) - o->reaped);
+	return RING - (unsigned int)(given(o) - o->reaped);
 }
 
 struct soft_train *soft_outbox_next(struct soft_outbox *o)
@@ -89,6 +92,30 @@ void soft_outbox_give(struct soft_outbox *o)
 	/* It saw nothing before it slept, or sees this. */
 	if (atomic_load(&o->asleep) && atomic_exchange(&o->asleep, false))
 		wake(o);
+}
+
+void soft_outbox_pass(struct soft_outbox *o)
+{
+	o->passed++;
+}
+
+uint64_t soft_outbox_mark(const struct soft_outbox *o)
+{
+	return given(o) + o->passed + 1;
+}
+
+bool soft_outbox_packed(const struct soft_outbox *o, uint64_t mark)
+{
+	/* What was passed had nothing before it: all that was given until then is packed. */
+	return atomic_load_explicit(&o->packed, memory_order_acquire) + o->passed >= mark;
+}
+
+void soft_outbox_await(const struct soft_outbox *o, uint64_t mark)
+{
+	if (mark > given(o) + o->passed)
+		mark = given(o) + o->passed;
+	while (!soft_outbox_packed(o, mark))
+		sched_yield();
 }
 
 struct soft_train *soft_outbox_reap(struct soft_outbox *o, int *ret_rc)
@@ -114,11 +141,14 @@ bool soft_outbox_sent(const struct soft_outbox *o)
 
 bool soft_outbox_send(struct soft_outbox *o)
 {
-	unsigned int done = atomic_load_explicit(&o->done, memory_order_relaxed);
+	uint64_t done = atomic_load_explicit(&o->done, memory_order_relaxed);
 	struct entry *e = &o->ring[done % RING];
 
 	if (done == atomic_load_explicit(&o->given, memory_order_acquire))
 		return false;
+	soft_train_pack(&e->train);
+	/* Who waits for it may let go of what was read, and write there. */
+	atomic_store_explicit(&o->packed, done + 1, memory_order_release);
 	e->rc = soft_train_transmit(&e->train);
 	atomic_store_explicit(&o->done, done + 1, memory_order_release);
 	return true;

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct soft_outbox: trains of a link that a thread of its own sends, so that the kernel's copy is
- * not the time of who builds them. A ring: who has the engine's lock builds a train in it and gives
- * it (soft_train_send()), the thread sends it, and the next who builds counts what became of it.
+ * struct soft_outbox: trains of a link that a thread of its own packs and sends, so that neither
+ * the copy into the train, with its checksums, nor the kernel's is the time of who builds them. A
+ * ring: who has the engine's lock builds a train in it and gives it (soft_train_send()), the thread
+ * sends it, and the next who builds counts what became of it.
  *
- *   reaped ─► counted | sent, result ◄─ done ◄─ to be sent ◄─ given ◄─ being built
+ *   reaped ─► counted | sent, result ◄─ done ◄─ packed ◄─ to be packed ◄─ given ◄─ being built
  *
- * Its order is the wire's: while anything lies in it all that the link sends goes behind it.
+ * Its order is the wire's: while anything lies in it all that its senders send goes behind it.
+ *
+ * Until a train is packed the thread reads memory of the application or of staging. Each has a
+ * mark, which who sends keeps: before he lets go of that memory he waits for the mark
+ * (soft_outbox_await()). The thread takes no lock, so that it always comes. What an honest peer
+ * acknowledges was packed before: then there is nothing to wait for.
  */
 #ifndef SOFT_LINK_OUTBOX_H
 #define SOFT_LINK_OUTBOX_H
@@ -18,16 +24,27 @@
 struct soft_outbox;
 struct soft_train;
 
+enum { SOFT_OUTBOXES_MAX = 2 }; /* of a link */
+
 int soft_outbox_new(struct soft_outbox **ret); /* -ENOMEM, or why there is no eventfd */
 void soft_outbox_free(struct soft_outbox *o);  /* NULL is fine; nobody sends from it any more */
 
 /* Under the engine's lock: */
-/* The link's trains go by it from the next one on; NULL: not any more, and it must be empty. */
-void soft_link_set_outbox(struct soft_link *link, struct soft_outbox *o);
+/* The link's trains go by these from the next one on; 0: not any more, and they must be empty. */
+void soft_link_set_outboxes(struct soft_link *link, struct soft_outbox *const *outboxes,
+			    unsigned int num);
 /* Where the next train is built; NULL: all are full. */
 struct soft_train *soft_outbox_next(struct soft_outbox *o);
 /* The train of soft_outbox_next() is whole. */
 void soft_outbox_give(struct soft_outbox *o);
+/* It was packed, and sent by who built it; nothing lay before it. */
+void soft_outbox_pass(struct soft_outbox *o);
+/* The mark of that train; they only grow. */
+uint64_t soft_outbox_mark(const struct soft_outbox *o);
+/* Are all trains up to @mark packed? */
+bool soft_outbox_packed(const struct soft_outbox *o, uint64_t mark);
+/* Waits until they are; but for the one being built. */
+void soft_outbox_await(const struct soft_outbox *o, uint64_t mark);
 /* A train that was sent and is not counted yet, and what sendmsg() said; NULL: none. Calling it
  * again makes its place free. */
 struct soft_train *soft_outbox_reap(struct soft_outbox *o, int *ret_rc);
@@ -35,7 +52,7 @@ unsigned int soft_outbox_room(const struct soft_outbox *o); /* trains */
 /* Is all sent that was given? */
 bool soft_outbox_sent(const struct soft_outbox *o);
 
-/* The thread, without any lock: sends one train; false: there is none. */
+/* The thread, without any lock: packs and sends one train; false: there is none. */
 bool soft_outbox_send(struct soft_outbox *o);
 /* Sleeps until there is one, or somebody says that it is to end. */
 void soft_outbox_wait(struct soft_outbox *o);

@@ -20,6 +20,7 @@ enum {
 	SOFT_TRAIN_PACKETS = 64,  /* UDP_MAX_SEGMENTS of kernels before 6.9; later ones take 128 */
 	SOFT_TRAIN_BYTES = 65507, /* 65535 - IPv4 header 20 - UDP header 8 */
 	SOFT_HELD_MAX = 8,
+	SOFT_LATER_BYTES = 512, /* of payload: less is packed at once */
 };
 
 union soft_sockaddr {
@@ -57,14 +58,23 @@ struct soft_receiver {
 	struct soft_steer steer;
 };
 
+/* A packet's payload that its train has only the place for. */
+struct soft_later {
+	struct iovec piece; /* iov_base NULL: it is packed */
+	size_t header;	    /* bytes before it */
+};
+
 /* Packets of one path and size, the last maybe shorter, in the order of the wire. */
 struct soft_train {
+	struct soft_outbox *outbox; /* that it lies in; NULL: the link's own */
 	struct soft_sender *sender;
 	struct soft_icrc_flow flow;
 	uint8_t traffic_class, hop_limit;
 	bool closed; /* its last packet was shorter */
 	unsigned int packets;
 	size_t segment, total; /* bytes of the first packet, of all */
+	unsigned int unpacked; /* packets: who sends it packs them */
+	struct soft_later later[SOFT_TRAIN_PACKETS];
 	uint8_t bytes[SOFT_TRAIN_BYTES];
 };
 
@@ -100,10 +110,13 @@ struct soft_link {
 	struct soft_sender senders[SOFT_LINK_GIDS_MAX][SOFT_SENDERS];
 	struct soft_ill *ill; /* NULL: the wire is sound */
 	struct soft_link_stats stats;
-	struct soft_outbox *outbox; /* borrowed; NULL: whoever builds a train sends it */
-	struct soft_train *train;   /* that is being built: own_train, or one of the outbox */
+	/* Borrowed; none: whoever builds a train sends it. All trains of a sender go by the same.
+	 */
+	struct soft_outbox *outboxes[SOFT_OUTBOXES_MAX];
+	unsigned int num_outboxes;
+	struct soft_train *train; /* that is being built: own_train, or one of an outbox */
 	struct soft_train own_train;
-	uint64_t given;		     /* packets, to the kernel or the outbox */
+	uint64_t given;		     /* packets, to the kernel or an outbox */
 	uint64_t bulk;		     /* bytes of those in long trains */
 	struct soft_arrival arrival; /* the last one that soft_link_receive() read */
 };
@@ -118,17 +131,20 @@ int soft_receiver_open(struct soft_receiver *r, const struct soft_gid *gid, size
 int soft_sender_open(struct soft_sender *s, const struct soft_gid *gid);
 
 /* train.c */
-void soft_train_add(struct soft_link *link, const struct soft_path *path,
-		    const struct soft_packet *p, const struct iovec *pieces,
-		    unsigned int num_pieces);
+/* As soft_link_send(). */
+uint64_t soft_train_add(struct soft_link *link, const struct soft_path *path,
+			const struct soft_packet *p, const struct iovec *pieces,
+			unsigned int num_pieces);
 /* Sends @len bytes that are a whole packet already, as a train of its own. */
 void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
 			 size_t len);
-/* Gives it to the kernel, or to the outbox. */
+/* Gives it to the kernel, or to its outbox. */
 void soft_train_send(struct soft_link *link);
+/* Copies payload that it has only the place for, and sums it. */
+void soft_train_pack(struct soft_train *t);
 /* Nothing but the system call: 0 or -errno. */
 int soft_train_transmit(struct soft_train *t);
-/* Counts what the outbox has sent; trains that were refused go packet by packet. */
+/* Counts what the outboxes have sent; trains that were refused go packet by packet. */
 void soft_train_reap(struct soft_link *link);
 
 /* steer.c */

@@ -288,10 +288,19 @@ uint8_t *soft_outgoing_at(struct soft_outgoing *o, const struct soft_send_wr *wr
 	return p->at + (offset - p->offset);
 }
 
+void soft_outgoing_sent(struct soft_outgoing *o, const struct soft_send_wr *wr, uint32_t offset)
+{
+	struct soft_parcel *p = find(o, wr, offset);
+
+	if (p)
+		p->unread = o->qp->unread;
+}
+
 static void drop_first(struct soft_outgoing *o)
 {
 	struct soft_parcel *p = o->first;
 
+	soft_qp_await_read(o->qp, p->unread);
 	o->first = p->next;
 	if (!o->first)
 		o->last = NULL;

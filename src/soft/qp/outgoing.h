@@ -44,6 +44,9 @@ uint8_t *soft_outgoing_at(struct soft_outgoing *outgoing, const struct soft_send
 /* Is byte @offset of @wr lent to the peer's GPU from where it is? Then where. */
 bool soft_outgoing_direct(struct soft_outgoing *outgoing, const struct soft_send_wr *wr,
 			  uint32_t offset, struct soft_direct *ret);
+/* A packet from @offset of @wr on has been sent that may be read later. */
+void soft_outgoing_sent(struct soft_outgoing *outgoing, const struct soft_send_wr *wr,
+			uint32_t offset);
 /* @region goes: what is lent of it is lent no more, and will not be sent. */
 void soft_outgoing_revoke(struct soft_outgoing *outgoing, const struct soft_region *region);
 /* What lies before @offset of @wr, the oldest, is not sent again. */

@@ -51,6 +51,19 @@ static inline bool soft_qp_shows(struct soft_qp *qp, const struct soft_region *r
 	return qp->ops->shows(qp, region);
 }
 
+/* Before bytes that were sent may change or go away: the link may not have read them yet. */
+static inline void soft_qp_await_read(struct soft_qp *qp, uint64_t mark)
+{
+	if (mark)
+		qp->ops->await_read(qp, mark);
+}
+
+static inline void soft_qp_await_all_read(struct soft_qp *qp)
+{
+	soft_qp_await_read(qp, qp->unread);
+	qp->unread = 0;
+}
+
 /* What a request of a connection does by arriving. @tc: the traffic class that it came with. */
 void soft_responder_arrived(struct soft_qp *qp);
 

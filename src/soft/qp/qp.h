@@ -51,7 +51,8 @@ struct soft_qp;
 
 struct soft_qp_ops {
 	/* Sends one packet along qp->path or, of UD, @path. Unless p->stays, the pieces may change
-	 * or go away as soon as it returns. */
+	 * or go away as soon as it returns; if p->later, not before await_read(qp->unread), which
+	 * it sets. */
 	void (*send)(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
 		     const struct iovec *pieces, unsigned int num_pieces);
 	void (*event)(struct soft_qp *qp, enum soft_qp_event event);
@@ -59,6 +60,8 @@ struct soft_qp_ops {
 	void (*ready)(struct soft_qp *qp);
 	/* Pieces that were sent with p->stays may change from now on. */
 	void (*withdraw)(struct soft_qp *qp);
+	/* Returns when what was sent until qp->unread was @mark has been read. */
+	void (*await_read)(struct soft_qp *qp, uint64_t mark);
 	/* Can the peer's GPU copy from the allocation that @region lies in, by the link in use?
 	 * Sees to it that it can soon, if it ever can. Asked only of a region with an export. */
 	bool (*shows)(struct soft_qp *qp, const struct soft_region *region);
@@ -201,7 +204,8 @@ struct soft_qp {
 	pp_ns now;	       /* the time it was last told; completions carry it */
 	struct soft_requester req;
 	struct soft_responder resp;
-	pp_ns cnp_sent; /* the last one; 0: none */
+	pp_ns cnp_sent;	 /* the last one; 0: none */
+	uint64_t unread; /* mark of the last packet that the link reads later; 0: none */
 	/* Of the link in use, before every pump: most payload bytes of one packet (0: the MTU) and
 	 * those that READs may ask for (0: req.read_open); it takes no request now. */
 	uint32_t jumbo, reads;

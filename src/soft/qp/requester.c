@@ -38,6 +38,7 @@ static void begin_at(struct soft_qp *qp, uint32_t psn)
 
 void soft_requester_reset(struct soft_qp *qp)
 {
+	soft_qp_await_all_read(qp);
 	qp->req.sq.posted = 0;
 	begin_at(qp, 0);
 	soft_landing_clear(&qp->req.landing, /* flush= */ NULL);
@@ -154,6 +155,9 @@ static void retire_one(struct soft_qp *qp, struct soft_send_wr *wr)
 {
 	struct soft_requester *req = &qp->req;
 
+	/* What was acknowledged was read, unless the peer lies. */
+	if (!soft_send_wr_is_local(wr))
+		soft_qp_await_read(qp, wr->rc.unread);
 	req->sq.retired++;
 	if (soft_qp_may_be_far(qp))
 		soft_outgoing_release(&req->outgoing, wr, UINT32_MAX);
@@ -187,6 +191,7 @@ void soft_requester_fail(struct soft_qp *qp, unsigned int status)
 	struct soft_requester *req = &qp->req;
 	struct soft_send_wr *wr = soft_requester_head(qp);
 
+	soft_qp_await_all_read(qp);
 	/* What came before it and waits for its bytes comes before it. */
 	soft_landing_clear(&req->landing, flush_landed);
 	if (wr) {
@@ -211,6 +216,7 @@ void soft_requester_flush(struct soft_qp *qp)
 {
 	struct soft_send_queue *q = &qp->req.sq;
 
+	soft_qp_await_all_read(qp);
 	soft_landing_clear(&qp->req.landing, flush_landed);
 	soft_outgoing_clear(&qp->req.outgoing);
 	while (q->retired != q->posted) {

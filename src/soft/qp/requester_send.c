@@ -72,6 +72,7 @@ static struct soft_send_wr *begin(struct soft_qp *qp)
 	wr->error = local_error(qp, wr);
 	wr->rc.first_psn = req->wr_psn;
 	wr->rc.num_psn = 1;
+	wr->rc.unread = 0;
 	if (!wr->error && wr->length > qp->attr.mtu)
 		wr->rc.num_psn = (wr->length - 1) / qp->attr.mtu + 1;
 	if (!wr->error)
@@ -317,6 +318,8 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 		return 0;
 	cost = soft_send_wr_cost(qp, wr, index, index + count);
 	p.stays = !pieces.bounced && !(wr->flags & SOFT_WR_INLINE);
+	/* Of what is sent again the first copy may be acknowledged before this one is read. */
+	p.later = p.stays && fresh;
 	if (fresh)
 		qp->counters->sent_data_bytes += p.payload_bytes;
 	count_sent(qp, wr, index, count, now);
@@ -333,6 +336,10 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 		measure(req, p.psn, fresh, now);
 	}
 	qp->ops->send(qp, &qp->path, &p, pieces.at, pieces.num);
+	if (p.later)
+		wr->rc.unread = qp->unread;
+	if (p.later && soft_qp_may_be_far(qp))
+		soft_outgoing_sent(&req->outgoing, wr, soft_send_wr_offset(qp, wr, index));
 	return effort(qp, &p, cost);
 }
 

@@ -54,6 +54,7 @@ static struct soft_send_wr *current(struct soft_qp *qp)
 	}
 	wr->error = local_error(qp, wr);
 	wr->rc.first_psn = req->wr_psn;
+	wr->rc.unread = 0;
 	wr->rc.num_psn = wr->length ? (wr->length - 1) / qp->attr.mtu + 1 : 1;
 	if (!wr->error)
 		req->wr_psn = soft_psn_add(req->wr_psn, wr->rc.num_psn);

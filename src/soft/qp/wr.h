@@ -62,6 +62,7 @@ struct soft_send_wr {
 			uint64_t compare_add, swap;
 			uint32_t rkey;
 			uint32_t first_psn, num_psn; /* set when first sent */
+			uint64_t unread;	     /* then 0; soft_qp.unread of its last one */
 		} rc;
 		struct {
 			struct soft_path path; /* copied: the address handle may go away */

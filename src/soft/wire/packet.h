@@ -66,6 +66,7 @@ struct soft_packet {
 	uint32_t packets; /* it stands for so many in a row of one message; 0 and 1: for itself */
 	struct soft_source *source; /* that the payload is fetched from; then there is no payload */
 	bool stays; /* to be sent: the pieces stay as they are until they are acknowledged */
+	bool later; /* and the link may read them later: it is asked before they change */
 	/* To be sent: the payload is no piece, but this (copy/source.h). NULL: it is. */
 	const struct soft_direct *direct;
 };
