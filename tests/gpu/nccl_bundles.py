@@ -28,6 +28,7 @@ STEPS = sys.argv[4:]
 PEERPATH = BUILD / "src/cli/peerpath"
 LOGS = pathlib.Path(tempfile.mkdtemp(prefix="peerpath-bundles-"))
 LO = "name=soft0,address=127.0.0.1"
+SPEED_SIZES = "8K,128K,512K,2M,32M,256M"
 SIZES = ("--minbytes=8", "--maxbytes=256M", "--stepfactor=8", "--iters=20")
 GPUS = 0
 FAILED, RESULT = [], []
@@ -200,44 +201,60 @@ def step_canary():
 WAYS = (
     # name, configuration of the device, environment; None: without the device
     ("direct", LO, {}), ("direct, 8 channels", LO, {"NCCL_MIN_NCHANNELS": "8"}),
-    ("direct, 16 channels", LO, {"NCCL_MIN_NCHANNELS": "16"}),
-    ("direct, 8 channels, messages of 4 MiB", LO, {"NCCL_MIN_NCHANNELS": "8", "NCCL_BUFFSIZE": "16777216"}),
     ("staged", LO + ",same-host-gpu=staged", {}), ("wire", LO + ",same-host=no", {}),
     ("Socket", None, {"NCCL_NET": "Socket"}), ("SHM", None, {"NCCL_P2P_DISABLE": "1"}), ("P2P", None, {}),
 )
 
 
-def measure(name, soft, env, repeats, sizes):
-    """Medians over runs: bandwidth of each size, and the time of one operation at a time."""
-    rates, times = {}, {}
+def measure(name, soft, env, round_):
+    """One run: of each size the time and rate of operations back to back, and the time of one at a time, p50."""
+    found = {}
+    if time.monotonic() + 25 > UNTIL:
+        return found
     ranks = ("--gpus=2",) if GPUS > 1 else ("--ranks=2", "--one-gpu")
     apart = ("--apart",) if GPUS > 1 and name not in ("SHM", "P2P") else ()
     front = [PEERPATH, "soft", "-c", soft, "--"] if soft else []
-    for _ in range(repeats):
-        if time.monotonic() + 25 > UNTIL:
-            break
-        got, text, _ = run([*front, PEERPATH, "nccl", "perf", "all_reduce", *ranks, *apart, "--busy-ok", f"--sizes={sizes}", "--iters=20",
-                            "--deadline=20s"], 25, **env)
-        with open(OUT / "speeds.txt", "a", encoding="utf-8") as out:
-            out.write(f"==== {name}: status {got}\n{text}\n")
-        for line in text.splitlines() if got == 0 else ():
-            row = line.lstrip("# ").split()
-            if len(row) == 13 and row[0].isdigit():
-                rates.setdefault(int(row[0]), []).append((float(row[5]), float(row[6])))
-            elif line.startswith("#") and len(row) == 8 and row[0].isdigit() and row[1].isdigit():
-                times.setdefault(int(row[0]), []).append(float(row[2]))
-    middle = statistics.median
-    RESULT.append({"gpus": GPUS, "way": name, "runs": {size: {
-        "back_to_back_us": middle(t for t, _ in of), "algbw_gbps": middle(r for _, r in of), "all_gbps": [r for _, r in of],
-        "one_at_a_time_p50_us": middle(times[size]) if size in times else None} for size, of in rates.items()}})
-    (OUT / "speeds.json").write_text(json.dumps(RESULT, indent=1))
-    of = RESULT[-1]["runs"]
-    say(f"{GPUS} GPU {name}", bool(of), ", ".join(f"{size >> 10}K {of[size]['back_to_back_us']:.0f} us {of[size]['algbw_gbps']:.1f}" for size in of))
+    got, text, _ = run([*front, PEERPATH, "nccl", "perf", "all_reduce", *ranks, *apart, "--busy-ok", f"--sizes={SPEED_SIZES}", "--iters=20",
+                        "--deadline=20s"], 25, **env)
+    with open(OUT / "speeds.txt", "a", encoding="utf-8") as out:
+        out.write(f"==== {GPUS} GPU, {name}, {round_ + 1}: status {got}\n{text}\n")
+    for line in text.splitlines() if got == 0 else ():
+        row = line.lstrip("# ").split()
+        if len(row) == 13 and row[0].isdigit():
+            found[int(row[0])] = {"us": float(row[5]), "gbps": float(row[6])}
+        elif line.startswith("#") and len(row) == 8 and row[0].isdigit() and row[1].isdigit() and int(row[0]) in found:
+            found[int(row[0])]["p50_us"] = float(row[2])
+    return found
+
+
+def compare(names, rounds):
+    """The ways in turn, so that what moves on the machine moves for all; medians, and those of each round's ratio to Socket."""
+    ways = [way for way in WAYS if way[0] in names]
+    runs = {way[0]: [] for way in ways}
+    for i in range(rounds):
+        for way in ways:
+            runs[way[0]].append(measure(*way, i))
+    for name, of in runs.items():
+        sizes = sorted(set.intersection(*({*run} for run in of)) if all(of) else ())
+        row = {"gpus": GPUS, "way": name, "runs": {}}
+        for size in sizes:
+            row["runs"][size] = {key: statistics.median(run[size][key] for run in of)
+                                 for key in ("us", "gbps", "p50_us") if all(key in run[size] for run in of)}
+            row["runs"][size]["all_gbps"] = [run[size]["gbps"] for run in of]
+            row["runs"][size]["all_p50_us"] = [run[size].get("p50_us") for run in of]
+            if all(size in run for run in runs.get("Socket", ({},))):
+                row["runs"][size]["times_sockets"] = statistics.median(
+                    run[size]["gbps"] / other[size]["gbps"] for run, other in zip(of, runs["Socket"]))
+        RESULT.append(row)
+        say(f"{GPUS} GPU {name}", bool(sizes), ", ".join(
+            f"{size >> 10}K {at['us']:.0f}/{at.get('p50_us', 0):.0f} us {at['gbps']:.2f} ({at.get('times_sockets', 0):.2f} of Socket)"
+            for size, at in row["runs"].items()))
+    (OUT / "speeds.json").write_text(json.dumps({"schema": "peerpath.soft-speeds/2", "simulated": True, "rounds": rounds, "what":
+        "nccl perf all_reduce, fp32, ways in turn, medians; tests/gpu/nccl_bundles.py speeds one", "rows": RESULT}, indent=1) + "\n")
 
 
 def step_speeds():
-    for way in WAYS:
-        measure(*way, 3, "8K,128K,2M,32M,256M")
+    compare([way[0] for way in WAYS], 5)
 
 
 def step_one():
@@ -245,9 +262,7 @@ def step_one():
     global GPUS  # pylint: disable=global-statement
     was, GPUS = GPUS, 1
     mps(True)
-    for way in WAYS:
-        if way[0] in ("direct", "direct, 8 channels", "staged", "wire", "Socket"):
-            measure(*way, 3, "8K,128K,2M,32M,256M")
+    compare(("direct", "direct, 8 channels", "staged", "wire", "Socket"), 3)
     mps(False)
     GPUS = was
 

@@ -10,15 +10,12 @@ fails costs no other: few (copies of few bytes, no NCCL), graphs (CUDA graphs ca
 one GPU under MPS), choices (what makes NCCL choose better). PP_OTHER_BUILD: another build, whose device is measured beside
 this one's in the part beside. Exit 77: no GPU, or no NCCL.
 """
-import fcntl
 import json
 import os
 import pathlib
 import re
 import shutil
-import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tarfile
@@ -37,15 +34,12 @@ LAUNCHES = 20
 # name, configuration of the device, environment. The first is what NCCL chooses by itself.
 CHOICES = (
     ("as it is", LO, {}),
-    ("rate 800", LO + ",rate=800", {}),
-    ("two devices", LO + ";name=soft1,address=127.0.0.2", {"NCCL_IB_HCA": "=soft0,soft1"}),
-    ("two devices, rate 800", LO + ",rate=800;name=soft1,address=127.0.0.2,rate=800", {"NCCL_IB_HCA": "=soft0,soft1"}),
-    ("two devices, rate 200", LO + ",rate=200;name=soft1,address=127.0.0.2,rate=200", {"NCCL_IB_HCA": "=soft0,soft1"}),
+    ("8 channels", LO, {"NCCL_MIN_NCHANNELS": "8"}),
+    ("16 channels", LO, {"NCCL_MIN_NCHANNELS": "16"}),
     ("messages of 4 MiB", LO, {"NCCL_BUFFSIZE": "16777216"}),
-    ("rate 800, messages of 2 MiB", LO + ",rate=800", {"NCCL_BUFFSIZE": "8388608"}),
-    ("rate 800, messages of 4 MiB", LO + ",rate=800", {"NCCL_BUFFSIZE": "16777216"}),
     ("8 channels, messages of 4 MiB", LO, {"NCCL_MIN_NCHANNELS": "8", "NCCL_BUFFSIZE": "16777216"}),
-    ("4 queue pairs a connection", LO, {"NCCL_IB_QPS_PER_CONNECTION": "4"}),
+    ("LL128", LO, {"NCCL_PROTO": "LL128"}),
+    ("Simple", LO, {"NCCL_PROTO": "Simple"}),
 )
 
 
@@ -124,25 +118,12 @@ def part_beside():
     result["time_over_sockets"] = ratio
 
 
-def second_address():
-    """127.0.0.2 for a second device, where there is no ip. false: not allowed."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        try:
-            fcntl.ioctl(s, 0x8916, struct.pack("16sH2x4s8x", b"lo:1", socket.AF_INET, socket.inet_aton("127.0.0.2")))
-        except OSError:
-            return False
-    return True
-
-
 def part_choices():
-    jobs, two = {}, second_address()
+    jobs = {}
     for name, config, env in CHOICES:
-        if "127.0.0.2" in config and not two:
-            note({"name": f"choices, {name}", "verdict": "not run", "seconds": 0.0, "why": "no second address"})
-            continue
         nccl.WAYS[name] = config
         jobs[name] = (name, env)
-    medians("choices", jobs, 1, 30, {"sizes": [8 << 10, 2 << 20, 32 << 20, LARGE], "ops": ["all_reduce"]})
+    medians("choices", jobs, 1, 30, {"sizes": [8 << 10, 512 << 10, 2 << 20, 32 << 20, LARGE], "ops": ["all_reduce"]})
 
 
 def part_observer():
