@@ -67,7 +67,7 @@ static void stand_still(struct still *s)
 	soft_engine_lock(s->a.engine);
 	s->mark = s->a.qp.unread;
 	assert_int_not_equal(s->mark, 0);
-	assert_false(soft_outbox_packed(s->outbox, s->mark));
+	assert_false(soft_outbox_packed(s->outbox, soft_mark(s->mark)));
 }
 
 static void *send_on(void *arg)
@@ -92,7 +92,7 @@ static void soon(struct still *s)
 /* What was called has returned: its memory may go. */
 static void let_go(struct still *s)
 {
-	assert_true(soft_outbox_packed(s->outbox, s->mark));
+	assert_true(soft_outbox_packed(s->outbox, soft_mark(s->mark)));
 	assert_int_equal(mprotect(s->a.buffer, BUFFER, PROT_NONE), 0);
 	soft_engine_unlock(s->a.engine);
 }
@@ -224,7 +224,7 @@ static void was_given_back(struct soft_staging_waiter *waiter)
 	struct device *d = (struct device *)((char *)waiter - offsetof(struct device, waiter));
 
 	d->given_back++;
-	d->in_time += soft_outbox_packed(d->still->outbox, d->still->mark);
+	d->in_time += soft_outbox_packed(d->still->outbox, soft_mark(d->still->mark));
 }
 
 /* A message of a device's memory, copied to staging and sent from there. */
@@ -251,7 +251,7 @@ static void stand_still_staged(struct still *s, struct device *d, void *staging)
 	(void)soft_engine_send_ready(s->a.engine, pp_clock_monotonic());
 	s->mark = s->a.qp.unread;
 	assert_int_not_equal(s->mark, 0);
-	assert_false(soft_outbox_packed(s->outbox, s->mark));
+	assert_false(soft_outbox_packed(s->outbox, soft_mark(s->mark)));
 	soft_staging_wait(&s->a.engine->mover.out, &d->waiter);
 }
 

@@ -147,5 +147,5 @@ void soft_engine_await_read(struct soft_qp *qp, uint64_t mark)
 
 	/* A child of fork() has none, and nobody who reads. */
 	if (wire->link)
-		soft_link_await_read(wire->link, &qp->path, mark);
+		soft_link_await_read(wire->link, mark);
 }

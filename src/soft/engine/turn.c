@@ -94,7 +94,7 @@ static uint64_t sent(const struct soft_engine *e)
 /* Does all that it may send fit into what its wire has of an outbox? */
 static bool room(const struct soft_qp *qp)
 {
-	const struct soft_link *link = soft_wire_of(qp)->link;
+	struct soft_link *link = soft_wire_of(qp)->link;
 
 	return !link || soft_link_room(link, qp->transport == SOFT_UD ? NULL : &qp->path) >=
 				SOFT_PUMP_TRAINS;

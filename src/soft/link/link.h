@@ -99,17 +99,17 @@ int soft_link_path(struct soft_link *link, const struct soft_gid *src, const str
 /*
  * Queues one packet: header fields of @p, p->payload_bytes of payload in @pieces (at most
  * SOFT_PIECES_MAX), each byte of which is read once: at once, and then it returns 0; or, if
- * p->later, by another thread, until soft_link_await_read() with the mark that it returns. Marks of
- * a path only grow. Sends earlier trains when needed; what the kernel refuses is counted and lost,
- * as a wire loses it.
+ * p->later, by another thread, until soft_link_await_read() with the mark that it returns. The last
+ * of a path stands for those before it. Sends earlier trains when needed; what the kernel refuses
+ * is counted and lost, as a wire loses it.
  */
 enum { SOFT_PIECES_MAX = 33 };
 uint64_t soft_link_send(struct soft_link *link, const struct soft_path *path,
 			const struct soft_packet *p, const struct iovec *pieces,
 			unsigned int num_pieces);
-/* Returns when all pieces that went along @path up to @mark have been read: they may change, or go
- * away. */
-void soft_link_await_read(struct soft_link *link, const struct soft_path *path, uint64_t mark);
+/* Returns when all pieces that went along a path up to its @mark have been read: they may change,
+ * or go away. */
+void soft_link_await_read(struct soft_link *link, uint64_t mark);
 /* The same for all that was sent. */
 void soft_link_await_all_read(struct soft_link *link);
 /* Sends what is queued. Returns when it wants to be called again, for packets that an ill wire
@@ -132,7 +132,7 @@ uint64_t soft_link_given(const struct soft_link *link);
 uint64_t soft_link_bulk(const struct soft_link *link);
 /* Trains that may be sent along @path (NULL: any) without waiting for that thread; UINT_MAX: there
  * is none. */
-unsigned int soft_link_room(const struct soft_link *link, const struct soft_path *path);
+unsigned int soft_link_room(struct soft_link *link, const struct soft_path *path);
 
 const struct soft_link_stats *soft_link_stats(const struct soft_link *link);
 

@@ -134,6 +134,11 @@ struct soft_train *soft_outbox_reap(struct soft_outbox *o, int *ret_rc)
 	return &e->train;
 }
 
+bool soft_outbox_sent_until(const struct soft_outbox *o, uint64_t mark)
+{
+	return atomic_load_explicit(&o->done, memory_order_acquire) + o->passed >= mark;
+}
+
 bool soft_outbox_sent(const struct soft_outbox *o)
 {
 	return atomic_load_explicit(&o->done, memory_order_acquire) == given(o);

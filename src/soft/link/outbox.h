@@ -7,7 +7,8 @@
  *
  *   reaped ─► counted | sent, result ◄─ done ◄─ packed ◄─ to be packed ◄─ given ◄─ being built
  *
- * Its order is the wire's: while anything lies in it all that its senders send goes behind it.
+ * Its order is the wire's: while a sender has anything in it all that this one sends goes behind
+ * it.
  *
  * Until a train is packed the thread reads memory of the application or of staging. Each has a
  * mark, which who sends keeps: before he lets go of that memory he waits for the mark
@@ -18,6 +19,7 @@
 #define SOFT_LINK_OUTBOX_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "soft/link/link.h"
 
@@ -25,6 +27,22 @@ struct soft_outbox;
 struct soft_train;
 
 enum { SOFT_OUTBOXES_MAX = 2 }; /* of a link */
+
+/* A mark of a link is one of an outbox's, and which outbox. */
+static inline uint64_t soft_mark_of(unsigned int outbox, uint64_t mark)
+{
+	return mark * SOFT_OUTBOXES_MAX + outbox;
+}
+
+static inline unsigned int soft_mark_outbox(uint64_t of_link)
+{
+	return of_link % SOFT_OUTBOXES_MAX;
+}
+
+static inline uint64_t soft_mark(uint64_t of_link)
+{
+	return of_link / SOFT_OUTBOXES_MAX;
+}
 
 int soft_outbox_new(struct soft_outbox **ret); /* -ENOMEM, or why there is no eventfd */
 void soft_outbox_free(struct soft_outbox *o);  /* NULL is fine; nobody sends from it any more */
@@ -49,6 +67,8 @@ void soft_outbox_await(const struct soft_outbox *o, uint64_t mark);
  * again makes its place free. */
 struct soft_train *soft_outbox_reap(struct soft_outbox *o, int *ret_rc);
 unsigned int soft_outbox_room(const struct soft_outbox *o); /* trains */
+/* Are all trains up to @mark sent? */
+bool soft_outbox_sent_until(const struct soft_outbox *o, uint64_t mark);
 /* Is all sent that was given? */
 bool soft_outbox_sent(const struct soft_outbox *o);
 

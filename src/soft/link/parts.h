@@ -33,6 +33,9 @@ struct soft_sender {
 	int fd; /* -1: not made yet */
 	uint16_t port;
 	bool no_trains; /* not wanted, or the kernel or the device refused UDP_SEGMENT */
+	/* Where its trains go, and the mark of the last one. */
+	unsigned int outbox;
+	uint64_t last;
 };
 
 /* What is known of the group of processes that share a receiving socket's port; see steer.c. */

@@ -43,9 +43,17 @@ static struct soft_sender *sender_of(struct soft_link *link, const struct soft_p
 	return &link->senders[path->sender / SOFT_SENDERS][path->sender % SOFT_SENDERS];
 }
 
-static struct soft_outbox *outbox_of(const struct soft_link *link, const struct soft_path *path)
+/* What is sent must stay behind what the sender has sent; else it goes where there is most room. */
+static unsigned int outbox_of(const struct soft_link *link, const struct soft_sender *sender)
 {
-	return link->num_outboxes ? link->outboxes[path->sender % link->num_outboxes] : NULL;
+	unsigned int best = sender->outbox;
+
+	if (!soft_outbox_sent_until(link->outboxes[best], sender->last))
+		return best;
+	for (unsigned int i = 0; i < link->num_outboxes; i++)
+		if (soft_outbox_room(link->outboxes[i]) > soft_outbox_room(link->outboxes[best]))
+			best = i;
+	return best;
 }
 
 static void begin(struct soft_train *t, struct soft_sender *sender, const struct soft_path *path,
@@ -75,14 +83,18 @@ static bool fits(const struct soft_train *t, const struct soft_sender *sender,
  * Where the next train is built. Rarely all of the outbox are full, since who pumps asks before
  * (soft_link_room()); then order wants that it is waited for.
  */
-static struct soft_train *buffer(struct soft_link *link, const struct soft_path *path)
+static struct soft_train *buffer(struct soft_link *link, struct soft_sender *sender)
 {
-	struct soft_outbox *o = outbox_of(link, path);
+	struct soft_outbox *o = NULL;
 	struct soft_train *t = NULL;
 
-	if (o) {
+	if (link->num_outboxes) {
 		soft_train_reap(link);
+		sender->outbox = outbox_of(link, sender);
+		o = link->outboxes[sender->outbox];
 		t = soft_outbox_next(o);
+		if (t)
+			sender->last = soft_outbox_mark(o);
 	}
 	while (!t && o && !soft_outbox_sent(o))
 		sched_yield();
@@ -152,7 +164,7 @@ uint64_t soft_train_add(struct soft_link *link, const struct soft_path *path,
 		soft_train_send(link);
 	t = link->train;
 	if (!t->packets) {
-		t = buffer(link, path);
+		t = buffer(link, sender);
 		begin(t, sender, path, bytes);
 	}
 
@@ -160,7 +172,7 @@ uint64_t soft_train_add(struct soft_link *link, const struct soft_path *path,
 	if (packs_later(link, t, p, num_pieces)) {
 		t->later[t->packets] = (struct soft_later){pieces[0], header};
 		t->unpacked++;
-		mark = soft_outbox_mark(t->outbox);
+		mark = soft_mark_of(sender->outbox, soft_outbox_mark(t->outbox));
 	} else {
 		t->later[t->packets].piece.iov_base = NULL;
 		fill(t, t->packets, header, bytes, pieces, num_pieces);
@@ -174,11 +186,12 @@ uint64_t soft_train_add(struct soft_link *link, const struct soft_path *path,
 void soft_train_send_raw(struct soft_link *link, const struct soft_path *path, const uint8_t *bytes,
 			 size_t len)
 {
+	struct soft_sender *sender = sender_of(link, path);
 	struct soft_train *t;
 
 	soft_train_send(link);
-	t = buffer(link, path);
-	begin(t, sender_of(link, path), path, len);
+	t = buffer(link, sender);
+	begin(t, sender, path, len);
 	memcpy(t->bytes, bytes, len);
 	t->later[0].piece.iov_base = NULL;
 	t->packets = 1;
@@ -330,17 +343,21 @@ void soft_link_set_outboxes(struct soft_link *link, struct soft_outbox *const *o
 		link->outboxes[i] = outboxes[i];
 	link->num_outboxes = num;
 	link->train = &link->own_train;
+	for (unsigned int i = 0; i < SOFT_LINK_GIDS_MAX * SOFT_SENDERS; i++) {
+		link->senders[i / SOFT_SENDERS][i % SOFT_SENDERS].outbox = 0;
+		link->senders[i / SOFT_SENDERS][i % SOFT_SENDERS].last = 0;
+	}
 }
 
-void soft_link_await_read(struct soft_link *link, const struct soft_path *path, uint64_t mark)
+void soft_link_await_read(struct soft_link *link, uint64_t mark)
 {
-	const struct soft_outbox *o = outbox_of(link, path);
+	const struct soft_outbox *o = link->outboxes[soft_mark_outbox(mark)];
 
 	/* Without one nothing was left to be read. */
-	if (!o || soft_outbox_packed(o, mark))
+	if (!link->num_outboxes || soft_outbox_packed(o, soft_mark(mark)))
 		return;
 	soft_train_pack(link->train);
-	soft_outbox_await(o, mark);
+	soft_outbox_await(o, soft_mark(mark));
 }
 
 void soft_link_await_all_read(struct soft_link *link)
@@ -350,12 +367,12 @@ void soft_link_await_all_read(struct soft_link *link)
 		soft_outbox_await(link->outboxes[i], UINT64_MAX);
 }
 
-unsigned int soft_link_room(const struct soft_link *link, const struct soft_path *path)
+unsigned int soft_link_room(struct soft_link *link, const struct soft_path *path)
 {
 	unsigned int least = UINT_MAX;
 
 	if (path && link->num_outboxes)
-		return soft_outbox_room(outbox_of(link, path));
+		return soft_outbox_room(link->outboxes[outbox_of(link, sender_of(link, path))]);
 	for (unsigned int i = 0; i < link->num_outboxes; i++) {
 		unsigned int room = soft_outbox_room(link->outboxes[i]);
 
