@@ -18,7 +18,7 @@ import tempfile
 
 PEERPATH = pathlib.Path(sys.argv[1]).resolve()
 CONFIG = "name=one,address=127.0.0.1;name=two,address=::1"
-EXPECTED = {"NCCL_GIN_TYPE": "0", "NCCL_NET_PLUGIN": "none", "NCCL_IB_HCA": "=one", "NCCL_NET_GDR_LEVEL": "SYS"}
+EXPECTED = {"NCCL_GIN_TYPE": "0", "NCCL_NET_PLUGIN": "none", "NCCL_IB_HCA": "=one", "NCCL_NET_GDR_LEVEL": "SYS", "NCCL_GRAPH_REGISTER": "0"}
 
 
 def elf(constants):
@@ -75,7 +75,7 @@ def check(place):
     where = str(place.library(new))
     have, said = place.run(LD_LIBRARY_PATH=where)
     assert have == EXPECTED, have
-    assert len(said) == 5 and "2.28.9" in said[0] and f"{where}/libnccl.so.2" in said[0], said
+    assert len(said) == 6 and "2.28.9" in said[0] and f"{where}/libnccl.so.2" in said[0], said
     for variable, value in EXPECTED.items():
         assert [line.count(f"{variable}={value} set: ") for line in lines_of(said, variable)] == [1], (variable, said)
 
@@ -101,7 +101,7 @@ def check(place):
     for version in ("2.27.7", "2.29.2", "2.30.4"):
         there = str(place.library(elf(f"NCCL version {version}+cuda12.9\0".encode()), folder=version))
         have, said = place.run(LD_LIBRARY_PATH=there)
-        assert "NCCL_GIN_TYPE" not in have and version in said[0] and len(have) == 3, (have, said)
+        assert "NCCL_GIN_TYPE" not in have and version in said[0] and len(have) == 4, (have, said)
 
     # The name, where the constants say nothing; neither: what the user must know.
     there = str(place.library(b"no ELF file", "libnccl.so.2.28.3", "named"))
@@ -112,7 +112,7 @@ def check(place):
     assert "NCCL_GIN_TYPE" not in have and "does not tell its version" in said[0], (have, said)
     have, said = place.run(NCCL_DEBUG="INFO")
     if not installed():
-        assert "NCCL_GIN_TYPE" not in have and "no libnccl.so.2 is seen" in said[0] and len(have) == 4, (have, said)
+        assert "NCCL_GIN_TYPE" not in have and "no libnccl.so.2 is seen" in said[0] and len(have) == 5, (have, said)
     else:
         assert installed() in said[0], said
 
@@ -139,10 +139,11 @@ def check(place):
     place.library(bytes(broken), folder="cut")
     assert "does not tell" in place.run(LD_LIBRARY_PATH=str(place.root / "cut"))[1][0]
 
-    # Under MPS one variable of CUDA stands in the way.
+    # Under MPS kernels of two contexts take no turns, and one variable of CUDA stands in the way.
     (place.root / "mps").mkdir()
     (place.root / "mps/control").write_text("")
     mps = {"LD_LIBRARY_PATH": where, "CUDA_MPS_PIPE_DIRECTORY": str(place.root / "mps")}
+    assert "NCCL_GRAPH_REGISTER" not in place.run(**mps)[0], place.run(**mps)
     assert lines_of(place.run(CUDA_DEVICE_MAX_CONNECTIONS="32", **mps)[1], "CUDA_DEVICE_MAX_CONNECTIONS")
     assert not lines_of(place.run(CUDA_DEVICE_MAX_CONNECTIONS="8", **mps)[1], "CUDA_DEVICE_MAX_CONNECTIONS")
 
