@@ -236,7 +236,7 @@ def compare(names, rounds):
             runs[way[0]].append(measure(*way, i))
     for name, of in runs.items():
         sizes = sorted(set.intersection(*({*run} for run in of)) if all(of) else ())
-        row = {"gpus": GPUS, "way": name, "runs": {}}
+        row = {"gpus": GPUS, "way": name, "rounds": rounds, "runs": {}}
         for size in sizes:
             row["runs"][size] = {key: statistics.median(run[size][key] for run in of)
                                  for key in ("us", "gbps", "p50_us") if all(key in run[size] for run in of)}
@@ -249,7 +249,7 @@ def compare(names, rounds):
         say(f"{GPUS} GPU {name}", bool(sizes), ", ".join(
             f"{size >> 10}K {at['us']:.0f}/{at.get('p50_us', 0):.0f} us {at['gbps']:.2f} ({at.get('times_sockets', 0):.2f} of Socket)"
             for size, at in row["runs"].items()))
-    (OUT / "speeds.json").write_text(json.dumps({"schema": "peerpath.soft-speeds/2", "simulated": True, "rounds": rounds, "what":
+    (OUT / "speeds.json").write_text(json.dumps({"schema": "peerpath.soft-speeds/2", "simulated": True, "what":
         "nccl perf all_reduce, fp32, ways in turn, medians; tests/gpu/nccl_bundles.py speeds one", "rows": RESULT}, indent=1) + "\n")
 
 

@@ -2,7 +2,7 @@
 /*
  * struct soft_writer: a thread that packs and sends trains of one wire (soft/link/outbox.h) while a
  * caller has bulk to be sent, so that neither copy is a turn's time; where there are processors
- * enough, two of them, each for some of the queue pairs. Made at the first bulk of a caller's;
+ * enough, two of them, each for what it has room for. Made at the first bulk of a caller's;
  * where and when, as the reader (reader.h). Between bulk whoever builds a train sends it.
  */
 #ifndef SOFT_ENGINE_WRITER_H
