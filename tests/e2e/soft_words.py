@@ -128,13 +128,14 @@ def shown():
 
 def look(job):
     """The page, the document, what another user sees, a full disk."""
+    waits = re.compile(r"0x[0-9a-f]{6} +RC +INIT +- +- +0 +500 +-$", re.M)
     for _ in range(100):
         done = soft("show")
-        if "0x" in done.stdout:
+        if waits.search(done.stdout):
             break
         time.sleep(0.1)
     expect(done.returncode == 0 and str(job.pid) in done.stdout and "0x" in done.stdout, done)
-    expect(re.search(r"0x[0-9a-f]{6} +RC +INIT +- +- +0 +500 +-$", done.stdout, re.M), "not connected yet:", done.stdout)
+    expect(waits.search(done.stdout), "not connected yet:", done.stdout)
     for line in done.stdout.splitlines():
         expect(len(line) <= 80, f"{len(line)} columns: {line}")
     document = json.loads(soft("show", "--json").stdout)

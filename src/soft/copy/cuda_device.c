@@ -174,17 +174,19 @@ static bool end_thread(struct soft_cuda_device *d)
 	return false;
 }
 
-bool soft_cuda_device_free(struct soft_cuda_device *d)
+bool soft_cuda_device_end(struct soft_cuda_device *d)
+{
+	return !d || !d->has_thread || end_thread(d);
+}
+
+void soft_cuda_device_free(struct soft_cuda_device *d)
 {
 	if (!d)
-		return true;
-	if (d->has_thread && !end_thread(d))
-		return false;
+		return;
 	pthread_cond_destroy(&d->more);
 	pthread_cond_destroy(&d->delivered);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
-	return true;
 }
 
 struct soft_copier *soft_cuda_device_copier(struct soft_cuda_device *d, bool vmm)

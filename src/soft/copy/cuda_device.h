@@ -35,7 +35,9 @@ int soft_cuda_device_open(struct soft_cuda_device *device);
 int soft_cuda_device_pin(struct soft_cuda_device *device, void *at, size_t len);
 /* Ends the thread: what it has not begun is done in vain, what it has it waits for, a second at
  * most. false: it is caught in a call of CUDA, and the device must stay for good. */
-bool soft_cuda_device_free(struct soft_cuda_device *device); /* NULL is fine */
+bool soft_cuda_device_end(struct soft_cuda_device *device); /* NULL is fine */
+/* When all that may ask it for anything have ended, too. NULL is fine. */
+void soft_cuda_device_free(struct soft_cuda_device *device);
 
 /* For memory that is mapped (@vmm), or allocated. */
 struct soft_copier *soft_cuda_device_copier(struct soft_cuda_device *device, bool vmm);

@@ -50,8 +50,14 @@ static void fork_prepare(void)
 
 static void fork_parent(void)
 {
-	if (current)
-		soft_engine_unlock(current);
+	if (current) {
+		pthread_mutex_unlock(&current->lock);
+		/* What a GPU's thread left meanwhile is the engine's thread's: other handlers may
+		 * still hold the allocator. */
+		atomic_thread_fence(memory_order_seq_cst);
+		if (atomic_load(&current->gpus.over))
+			soft_engine_thread_wake(current);
+	}
 	pthread_mutex_unlock(&making);
 }
 
@@ -227,7 +233,7 @@ __attribute__((destructor)) static void last_words(void)
 					       /* at_once= */ true);
 	}
 	if (e)
-		pthread_mutex_unlock(&e->lock);
+		soft_engine_unlock(e);
 	pthread_mutex_unlock(&making);
 }
 
@@ -243,7 +249,7 @@ void soft_engine_lock(struct soft_engine *e)
 
 void soft_engine_unlock(struct soft_engine *e)
 {
-	bool far = e->mover.regions;
+	bool far = e->mover.regions || e->gpus.mapper;
 
 	pthread_mutex_unlock(&e->lock);
 	/* Who had copies for the engine and found it locked has left them to us. */

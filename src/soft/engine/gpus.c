@@ -26,9 +26,13 @@ void soft_gpus_done(struct soft_engine *e)
 	const struct soft_staging *pools[] = {&e->mover.out, &e->mover.in};
 	bool ended = true;
 
-	for (int i = 0; i < SOFT_GPUS_MAX; i++)
-		ended = soft_cuda_device_free(e->gpus.gpus[i]) && ended;
+	atomic_store(&e->gpus.ends, true);
+	/* What one has done may ask another for more, the first one above all, which maps. */
+	for (int i = SOFT_GPUS_MAX; i-- > 0;)
+		ended = soft_cuda_device_end(e->gpus.gpus[i]) && ended;
 	soft_gpus_deliver(e);
+	for (int i = 0; i < SOFT_GPUS_MAX && ended; i++)
+		soft_cuda_device_free(e->gpus.gpus[i]);
 	/* One that hangs may still read there. */
 	for (unsigned int p = 0; p < 2 && ended; p++)
 		for (unsigned int i = 0; i < pools[p]->num; i++)
@@ -86,7 +90,13 @@ static void over(void *arg, struct soft_copy *list)
 	do
 		last->next = before;
 	while (!atomic_compare_exchange_weak(&e->gpus.over, &before, list));
-	soft_gpus_deliver(e);
+	if (atomic_load(&e->gpus.ends)) {
+		pthread_mutex_lock(&e->lock);
+		go_on(e);
+		pthread_mutex_unlock(&e->lock);
+	} else {
+		soft_gpus_deliver(e);
+	}
 }
 
 /* Of huge pages, where there are any: a peer that reads it looks each page up. NULL: none. */

@@ -29,6 +29,7 @@ struct soft_gpus {
 	struct soft_cuda_device *mapper; /* maps what they show; NULL: no GPU is open */
 	/* Copies that are over, the last one first; whoever leaves the engine sees to them. */
 	_Atomic(struct soft_copy *) over;
+	_Atomic bool ends; /* then a GPU's thread sees to them itself, before it goes */
 };
 
 void soft_gpus_init(struct soft_gpus *gpus);

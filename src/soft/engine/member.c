@@ -118,6 +118,9 @@ int soft_engine_connect(struct soft_engine *e, struct soft_qp *qp, const struct 
 	soft_window_sent(window, qp->req.bytes_out);
 	soft_engine_window_put(e, qp->window);
 	qp->window = qp->wire_window = window;
+	/* A mark stands for those before it on one path. */
+	if (qp->unread)
+		soft_engine_await_read(qp, qp->unread);
 	path.traffic_class = traffic_class;
 	path.hop_limit = hop_limit;
 	path.flow_label = flow_label;

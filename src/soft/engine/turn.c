@@ -109,12 +109,12 @@ bool soft_engine_send_ready(struct soft_engine *e, pp_ns now)
 	e->held_until = 0;
 	/* Once round: who wants another turn goes behind @last. */
 	while (qp != last && (qp = ready_take(e))) {
-		if (!room(qp)) {
+		soft_lanes_route(e, qp);
+		if (!qp->jumbo && !room(qp)) {
 			full = true;
 			soft_engine_ready(e, qp);
 			continue;
 		}
-		soft_lanes_route(e, qp);
 		if (soft_qp_pump(qp, SOFT_PUMP_BUDGET, now))
 			soft_engine_ready(e, qp);
 		wish(e, qp);

@@ -30,7 +30,7 @@ static void *run(void *arg)
 			continue;
 		}
 		if (soft_outbox_ends(outbox))
-			break;
+			break; /* what was given before that is there now */
 		PP_SPIN();
 		if (looks++ % LOOKS_ON)
 			continue;
@@ -39,6 +39,8 @@ static void *run(void *arg)
 		else if (pp_clock_monotonic() - idle >= SPINS)
 			soft_outbox_wait(outbox);
 	}
+	while (soft_outbox_send(outbox))
+		;
 	return NULL;
 }
 

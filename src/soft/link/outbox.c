@@ -165,6 +165,8 @@ void soft_outbox_wait(struct soft_outbox *o)
 	uint64_t drained;
 
 	atomic_store(&o->asleep, true);
+	/* Who gives after our look sees that we sleep; who awaits a mark gives no more. */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (soft_outbox_sent(o) && !atomic_load(&o->ends) && poll(&fd, 1, -1) > 0 &&
 	    read(o->wake_fd, &drained, sizeof(drained)) < 0)
 		return;
@@ -173,7 +175,7 @@ void soft_outbox_wait(struct soft_outbox *o)
 
 bool soft_outbox_ends(const struct soft_outbox *o)
 {
-	return atomic_load_explicit(&o->ends, memory_order_relaxed);
+	return atomic_load_explicit(&o->ends, memory_order_acquire);
 }
 
 void soft_outbox_end(struct soft_outbox *o)
