@@ -67,8 +67,12 @@ void soft_engine_poll(struct soft_engine *e)
 	if (e->inherited)
 		return;
 	away = give_way(e);
-	if (pthread_mutex_trylock(&e->lock))
+	if (pthread_mutex_trylock(&e->lock)) {
+		/* Who has it may be waiting for this processor, too. */
+		if (!e->processors)
+			atomic_fetch_add_explicit(&e->vain, 1, memory_order_relaxed);
 		return;
+	}
 	if (away)
 		e->polled = pp_clock_monotonic();
 	before = e->next_deadline;
