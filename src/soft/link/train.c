@@ -343,10 +343,9 @@ void soft_link_set_outboxes(struct soft_link *link, struct soft_outbox *const *o
 		link->outboxes[i] = outboxes[i];
 	link->num_outboxes = num;
 	link->train = &link->own_train;
-	for (unsigned int i = 0; i < SOFT_LINK_GIDS_MAX * SOFT_SENDERS; i++) {
-		link->senders[i / SOFT_SENDERS][i % SOFT_SENDERS].outbox = 0;
-		link->senders[i / SOFT_SENDERS][i % SOFT_SENDERS].last = 0;
-	}
+	for (unsigned int i = 0; i < SOFT_LINK_GIDS_MAX; i++)
+		for (unsigned int j = 0; j < SOFT_SENDERS; j++)
+			link->senders[i][j].outbox = link->senders[i][j].last = 0;
 }
 
 void soft_link_await_read(struct soft_link *link, uint64_t mark)

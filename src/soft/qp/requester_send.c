@@ -336,10 +336,12 @@ static uint64_t send_data(struct soft_qp *qp, struct soft_send_wr *wr, uint32_t 
 		measure(req, p.psn, fresh, now);
 	}
 	qp->ops->send(qp, &qp->path, &p, pieces.at, pieces.num);
-	if (p.later)
+	/* 0: all that was sent has been read, as by memory it always is. */
+	if (p.later && qp->unread) {
 		wr->rc.unread = qp->unread;
-	if (p.later && soft_qp_may_be_far(qp))
-		soft_outgoing_sent(&req->outgoing, wr, soft_send_wr_offset(qp, wr, index));
+		if (soft_qp_may_be_far(qp))
+			soft_outgoing_sent(&req->outgoing, wr, soft_send_wr_offset(qp, wr, index));
+	}
 	return effort(qp, &p, cost);
 }
 
