@@ -2,6 +2,7 @@
 #include "cli/child_answer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,20 +10,27 @@
 #include "cli/interrupt.h"
 #include "base/banned.h"
 
+enum { ROUND_MS = 100 };
+
 void pp_child_answer(int fd, pid_t pid, struct pp_buf *text)
 {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	bool told = false;
 	char part[64 << 10];
-	ssize_t n;
+	ssize_t n = 1;
 
-	while ((n = read(fd, part, sizeof(part)))) {
-		if (n > 0)
-			pp_buf_add(text, part, (size_t)n);
+	while (n) {
 		if (pp_interrupted() && !told) {
 			(void)kill(pid, SIGTERM);
 			told = true;
 		}
-		if (n < 0 && errno != EINTR)
+		/* In rounds: a signal between a look at it and poll() would go unseen. */
+		if (poll(&p, 1, ROUND_MS) <= 0)
+			continue;
+		n = read(fd, part, sizeof(part));
+		if (n > 0)
+			pp_buf_add(text, part, (size_t)n);
+		else if (n < 0 && errno != EINTR)
 			break;
 	}
 }

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* Reads all. The child hears of Ctrl-C by itself, and of SIGTERM by us, once. */
+/* Reads all. Interrupted, we tell the child so by SIGTERM, once. */
 void pp_child_answer(int fd, pid_t pid, struct pp_buf *text);
 /* Its exit status; -1: it was killed, or cannot be waited for. */
 int pp_child_answer_status(pid_t pid);

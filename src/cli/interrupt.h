@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ctrl-C and SIGTERM become a flag, so that a verb that writes can clean up. The second signal
- * ends the process at once.
+ * Ctrl-C and SIGTERM become a flag, so that a verb that writes can clean up. The second signal of
+ * its kind ends the process at once; what comes within half a second of the first is the first.
  */
 #ifndef PP_CLI_INTERRUPT_H
 #define PP_CLI_INTERRUPT_H

@@ -125,9 +125,15 @@ static void make_words(const struct pp_library_job *job, char *self, struct word
 
 static PP_NORETURN void become(const struct words *w, int out, int why, pid_t parent)
 {
-	bool bad = false;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	bool bad = null < 0 || dup2(null, STDIN_FILENO) < 0;
 
 	pp_interrupt_release();
+	/*
+	 * Who ends the node's process kills its group at once; this one has a job to end first, and
+	 * logs to remove. So it hears of Ctrl-C by us alone, and reads from no terminal.
+	 */
+	(void)setpgid(0, 0);
 	/* Killed, we tell it nothing any more. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	for (size_t i = 0; i < w->n_set; i++)

@@ -241,6 +241,28 @@ def part_signals():
         need(said.exists(), f"signal {number} does not reach the command")
         need(json.loads(out)["runs"][0]["nodes"][0]["interrupted"] is True, f"signal {number}: {out[:200]}")
         need(until(lambda: not living(mark)), f"left behind: {living(mark)}")
+    # to the process, to its group and through its parent: one signal, after which there is time to tidy up
+    slow = script("slow", f"trap 'sleep 1; echo asked > {said}; exit 9' TERM\necho begun\n{mark}=1 sleep 1000 &\nwait")
+    said.unlink(missing_ok=True)
+    process = start("-q", "--json", "--", slow)
+    need(until(lambda: living(mark)), "it does not begin")
+    for _ in range(3):
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.02)
+    out, err = process.communicate(timeout=LIMIT)
+    need(process.returncode == 130 and said.exists() and b'"interrupted": true' in out, f"three at a time: {process.returncode} {err}")
+    need(not list(TOP.glob("peerpath-*")), f"three at a time: left: {list(TOP.glob('peerpath-*'))}")
+    # a second one ends it at once
+    stubborn = script("stubborn", f"trap '' TERM INT\n{mark}=1 sleep 1000\n{mark}=1 sleep 1000")
+    process = start("-q", "--json", "--", stubborn)
+    need(until(lambda: living(mark)), "it does not begin")
+    process.send_signal(signal.SIGTERM)
+    time.sleep(1)
+    need(process.poll() is None, f"it does not wait for its command: {process.returncode}")
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=LIMIT)
+    need(process.returncode == -signal.SIGTERM and not out, f"a second one: {process.returncode} {out[:200]} {err}")
+    need(until(lambda: not living(mark)), f"left behind: {living(mark)}")
     # killed: nothing is left, whatever it has started
     tree = script("tree", f"trap '' TERM INT HUP\nsetsid sh -c 'trap \"\" TERM HUP; {mark}=1 sleep 1000; {mark}=1 sleep 1000' &\n{mark}=1 sleep 1000 & {mark}=1 sleep 1000")
     process = start("-q", "--", tree)
