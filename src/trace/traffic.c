@@ -32,12 +32,16 @@ bool pp_traffic_until(const struct pp_traffic_question *q, pp_ns end)
 	struct pollfd p = {.fd = q->open_end ? q->stop : -1, .events = POLLIN};
 	pp_ns left;
 
-	while ((left = end - pp_clock_monotonic()) > 0) {
+	/* Once at least: who looks at slow counters is late each time, and shall be stopped, too.
+	 */
+	do {
+		left = end - pp_clock_monotonic();
+		left = left > 0 ? left : 0;
 		const struct timespec time = {left / PP_SECOND, left % PP_SECOND};
 
 		if (ppoll(&p, 1, &time, NULL) > 0)
 			return true;
-	}
+	} while (left > 0);
 	return false;
 }
 

@@ -69,7 +69,8 @@ def swept():
 def tidy(what):
     expect(until(lambda: not nodes.named("peerpath"), 30), f"{what}: left {nodes.named('peerpath')}")
     # What a killed one left is swept by whoever comes next, once the last of its job, of whatever name, has gone.
-    expect(until(lambda: not swept(), 30), f"{what}: left in /tmp: {swept()}")
+    if not until(lambda: not swept(), 30):
+        expect(False, f"{what}: left in /tmp: {swept()}")
 
 
 def right(document, status, hosts, what, bundle=None):

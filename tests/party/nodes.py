@@ -25,9 +25,9 @@ def expect(true, what):
 
 def until(ready, seconds=LIMIT):
     end = time.monotonic() + seconds
-    while not ready() and time.monotonic() < end:
+    while not (done := ready()) and time.monotonic() < end:
         time.sleep(0.02)
-    return ready()
+    return done
 
 
 def finish(program, seconds=LIMIT):

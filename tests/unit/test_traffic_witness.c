@@ -13,6 +13,7 @@
 #include <math.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "trace/traffic.h"
@@ -218,22 +219,29 @@ static void test_ports(void **state)
 	(void)waitpid(child, NULL, 0);
 }
 
-/* Two GPUs: one counts (and wraps), of the other only a rate is known. */
-static void test_gpus(void **state)
+static void *open_fake_nvml(void)
 {
-	struct pp_traffic *t = calloc(1, sizeof(*t));
 	char path[1024];
-	struct pp_source *s;
-	struct pp_error err;
-	double seconds;
 	void *lib;
 
-	(void)state;
-	assert_non_null(t);
 	(void)snprintf(path, sizeof(path), "%s/nvml/libnvidia-ml.so.1", getenv("PP_FAKE_DIR"));
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!lib)
 		fail_msg("%s", dlerror());
+	return lib;
+}
+
+/* Two GPUs: one counts (and wraps), of the other only a rate is known. */
+static void test_gpus(void **state)
+{
+	struct pp_traffic *t = calloc(1, sizeof(*t));
+	void *lib = open_fake_nvml();
+	struct pp_source *s;
+	struct pp_error err;
+	double seconds;
+
+	(void)state;
+	assert_non_null(t);
 	assert_int_equal(pp_source_live(&s, &err), 0);
 	assert_int_equal(pp_traffic_watch(s, 100 * PP_MILLISECOND, false, t), 0);
 	assert_int_equal(t->n_gpus, 2);
@@ -247,6 +255,31 @@ static void test_gpus(void **state)
 	assert_true(seconds >= 0.1);
 	assert_true(fabs(t->gpu[1].received - 3e9 * seconds) < 1);
 	assert_true(t->window >= 100 * PP_MILLISECOND);
+	pp_source_free(s);
+	(void)dlclose(lib);
+	free(t);
+}
+
+/* A rate takes longer than the turn between two looks: the end is heard of all the same. */
+static void test_gpus_until(void **state)
+{
+	const struct timespec work = {.tv_nsec = 300 * PP_MILLISECOND};
+	struct pp_traffic *t = calloc(1, sizeof(*t));
+	struct pp_traffic_span *span;
+	void *lib = open_fake_nvml();
+	struct pp_source *s;
+	struct pp_error err;
+
+	(void)state;
+	assert_non_null(t);
+	assert_int_equal(pp_source_live(&s, &err), 0);
+	assert_int_equal(pp_traffic_begin(s, false, &span), 0);
+	(void)nanosleep(&work, NULL);
+	assert_int_equal(pp_traffic_end(s, span, t), 0);
+	assert_int_equal(t->n_gpus, 2);
+	assert_true(t->gpu[0].known && !t->gpu[0].sampled);
+	assert_true(t->gpu[1].known && t->gpu[1].sampled);
+	assert_true(t->gpu[1].sent / 5e9 >= 0.3);
 	pp_source_free(s);
 	(void)dlclose(lib);
 	free(t);
@@ -300,10 +333,10 @@ static void test_judge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_intel),	cmocka_unit_test(test_amd),
-		cmocka_unit_test(test_formats), cmocka_unit_test(test_none),
-		cmocka_unit_test(test_ports),	cmocka_unit_test(test_gpus),
-		cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_intel),	   cmocka_unit_test(test_amd),
+		cmocka_unit_test(test_formats),	   cmocka_unit_test(test_none),
+		cmocka_unit_test(test_ports),	   cmocka_unit_test(test_gpus),
+		cmocka_unit_test(test_gpus_until), cmocka_unit_test(test_judge),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
