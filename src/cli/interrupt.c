@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <stddef.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"

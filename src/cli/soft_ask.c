@@ -36,9 +36,10 @@ int pp_soft_ask(unsigned int slot, const char *request, const char *list, json_t
 
 const char *pp_soft_ask_why(int error)
 {
-	return error == -EACCES	     ? "it is another user's"
-	       : error == -ETIMEDOUT ? "nothing came within a second; is it stopped?"
-				     : strerror(-error);
+	return error == -EACCES	      ? "it is another user's"
+	       : error == -ECONNRESET ? "it closed without an answer; has it ended?"
+	       : error == -ETIMEDOUT  ? "nothing came within a second; is it stopped?"
+				      : strerror(-error);
 }
 
 const char *pp_soft_text(const json_t *object, const char *key)

@@ -130,7 +130,7 @@ static int find_processes(struct faulting *f)
 		if (r) {
 			(void)pp_complain(f->args, 0, "the process in slot %u does not answer: %s",
 					  slot, pp_soft_ask_why(r));
-			f->failed += !f->pid && r != -EACCES;
+			f->failed += !f->pid && r != -EACCES && r != -ECONNRESET;
 			continue;
 		}
 		if ((f->pid && (uint64_t)pp_soft_number(process, "pid") != f->pid) ||
@@ -171,7 +171,7 @@ static void faults_of(const struct faulting *f, char *ret, size_t size)
 }
 
 static void change_row(struct faulting *f, const json_t *process, const json_t *device,
-		       const char *error)
+		       const char *error, bool unknown)
 {
 	char what[512];
 
@@ -180,7 +180,10 @@ static void change_row(struct faulting *f, const json_t *process, const json_t *
 	pp_out_cell(f->out, pp_soft_text(process, "program"));
 	pp_out_cell(f->out, device ? json_string_value(device) : f->device);
 	pp_out_cell(f->out, error ? error : what);
-	pp_out_cell_bool(f->out, !error);
+	if (unknown)
+		pp_out_cell(f->out, NULL);
+	else
+		pp_out_cell_bool(f->out, !error);
 }
 
 static void change(struct faulting *f, const json_t *process)
@@ -202,14 +205,15 @@ static void change(struct faulting *f, const json_t *process)
 		(void)pp_complain(f->args, 0, "process %lld (%s): %s",
 				  (long long)pp_soft_number(process, "pid"),
 				  pp_soft_text(process, "program"), error);
-		change_row(f, process, NULL, error);
+		/* Of who took the request and did not answer: a stopped one reads it later. */
+		change_row(f, process, NULL, error, r == -ECONNRESET || r == -ETIMEDOUT);
 	}
 	json_array_foreach(json_object_get(said, "changed"), i, device)
 	{
 		if (error)
 			break;
 		f->changed++;
-		change_row(f, process, device, NULL);
+		change_row(f, process, device, NULL, false);
 	}
 	json_decref(said);
 }

@@ -32,8 +32,7 @@ bool pp_traffic_until(const struct pp_traffic_question *q, pp_ns end)
 	struct pollfd p = {.fd = q->open_end ? q->stop : -1, .events = POLLIN};
 	pp_ns left;
 
-	/* Once at least: who looks at slow counters is late each time, and shall be stopped, too.
-	 */
+	/* Once at least: whose looks are slow is late each time, and is to be stopped, too. */
 	do {
 		left = end - pp_clock_monotonic();
 		left = left > 0 ? left : 0;

@@ -158,6 +158,18 @@ void soft_show_ready(struct soft_engine *e)
 	send_away(e);
 }
 
+/* Of a connection that was closed without a word: nobody of this user is sent away so. */
+static int unheard(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+			       (geteuid() == 0 || peer.uid == geteuid())
+		       ? -ECONNRESET
+		       : -EACCES;
+}
+
 static int take(int from, int *ret)
 {
 	struct parcel p;
@@ -167,9 +179,11 @@ static int take(int from, int *ret)
 	(void)parcel_init(&p);
 	n = recvmsg(from, &p.msg, MSG_CMSG_CLOEXEC);
 	if (n < 0)
-		return errno == ECONNRESET ? -EACCES : -errno; /* sent away unheard */
+		return errno == ECONNRESET ? unheard(from) : -errno;
+	if (n == 0)
+		return unheard(from);
 	c = CMSG_FIRSTHDR(&p.msg);
-	if (n == 0 || !c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
 		return -EACCES;
 	memcpy(ret, CMSG_DATA(c), sizeof(*ret));
 	return 0;
@@ -210,7 +224,7 @@ int soft_show_ask(unsigned int slot, const char *request, int timeout_ms, struct
 	if (connect(fd, (struct sockaddr *)&to, len) < 0)
 		rc = errno == EAGAIN ? -ETIMEDOUT : -errno;
 	else if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
-		rc = errno == EPIPE ? -EACCES : -errno;
+		rc = errno == EPIPE ? unheard(fd) : -errno;
 	else if (poll(&wait, 1, timeout_ms) <= 0)
 		rc = -ETIMEDOUT;
 	else

@@ -31,7 +31,8 @@ pp_ns soft_show_deadline(const struct soft_engine *engine);
 
 /*
  * The asking side: appends what the process of @slot says to @request. -ECONNREFUSED, -ENOENT: no
- * such process; -ETIMEDOUT: it did not answer in @timeout_ms; -EACCES: another user's.
+ * such process; -ETIMEDOUT: it did not answer in @timeout_ms; -EACCES: another user's;
+ * -ECONNRESET: it let us in and closed without an answer, as one that ends meanwhile does.
  */
 int soft_show_ask(unsigned int slot, const char *request, int timeout_ms, struct pp_buf *ret);
 
