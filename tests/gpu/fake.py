@@ -256,12 +256,13 @@ def part_failures():
 
 
 def reasons(*args, config=None, **env):
-    """How the queue pairs of a run that sent most went, each with why not directly."""
+    """How the queue pairs of a run that sent most went, each with why not directly; not of one whose peer has ended."""
     seen = []
     for process in shown_during(*args, config=config, **env):
         for device in process["devices"]:
             for qp in device["queue_pairs"]:
-                if qp.get("direct_bytes", 0) + qp.get("staged_bytes", 0) > 64 << 20:
+                gone = "has closed the lane" in (qp.get("not_direct") or "")
+                if qp.get("direct_bytes", 0) + qp.get("staged_bytes", 0) > 64 << 20 and not gone:
                     seen.append((qp["gpu_memory"], qp.get("not_direct")))
     return seen
 
