@@ -60,17 +60,10 @@ def gate(document):
     return next((g for g in document.get("gates", []) if g["gate"] == 3), {})
 
 
-def swept():
-    """What is left when somebody has swept."""
-    subprocess.run([PEERPATH, "nccl", "run", "-q", "--busy-ok", "--", "true"], capture_output=True, check=False)
-    return sorted(path.name for path in pathlib.Path("/tmp").glob("peerpath-*"))
-
-
 def tidy(what):
     expect(until(lambda: not nodes.named("peerpath"), 30), f"{what}: left {nodes.named('peerpath')}")
-    # What a killed one left is swept by whoever comes next, once the last of its job, of whatever name, has gone.
-    if not until(lambda: not swept(), 30):
-        expect(False, f"{what}: left in /tmp: {swept()}")
+    left = nodes.left(PEERPATH)
+    expect(not left, f"{what}: left in /tmp: {left}")
 
 
 def right(document, status, hosts, what, bundle=None):

@@ -30,6 +30,14 @@ def until(ready, seconds=LIMIT):
     return done
 
 
+def left(peerpath):
+    """What runs have left in /tmp, once somebody has swept: what a killed one left goes when the last of its job has gone."""
+    def swept():
+        subprocess.run([peerpath, "nccl", "run", "-q", "--busy-ok", "--", "true"], capture_output=True, check=False)
+        return sorted(path.name for path in pathlib.Path("/tmp").glob("peerpath-*"))
+    return [] if until(lambda: not swept(), 30) else swept()
+
+
 def finish(program, seconds=LIMIT):
     try:
         out, err = program.communicate(timeout=seconds)

@@ -44,13 +44,19 @@ int soft_show_listen(unsigned int slot)
 	return fd;
 }
 
-static bool may_ask(int fd)
+/* (uid_t)-1: not known, and nobody's. */
+static uid_t user_of(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid());
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? (uid_t)-1 : peer.uid;
+}
+
+/* Root asks all, everybody his own. */
+static bool may_ask(uid_t who, uid_t whom)
+{
+	return who == 0 || who == whom;
 }
 
 /* A message of one byte and one descriptor. Points into itself: made where it is used. */
@@ -136,7 +142,7 @@ static void let_in(struct soft_engine *e)
 		return;
 	}
 	e->caller_until = pp_clock_monotonic() + SOFT_SHOW_PATIENCE;
-	if (!may_ask(e->caller_fd))
+	if (!may_ask(user_of(e->caller_fd), geteuid()))
 		send_away(e);
 }
 
@@ -161,13 +167,7 @@ void soft_show_ready(struct soft_engine *e)
 /* Of a connection that was closed without a word: nobody of this user is sent away so. */
 static int unheard(int fd)
 {
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-			       (geteuid() == 0 || peer.uid == geteuid())
-		       ? -ECONNRESET
-		       : -EACCES;
+	return may_ask(geteuid(), user_of(fd)) ? -ECONNRESET : -EACCES;
 }
 
 static int take(int from, int *ret)
