@@ -256,12 +256,12 @@ def part_failures():
 
 
 def reasons(*args, config=None, **env):
-    """How the queue pairs of a run that sent most went, each with why not directly; not of one whose peer has ended."""
+    """How the queue pairs of a run that sent most went, each with why not directly; not of one whose peer has ended: it is alone, then."""
     seen = []
     for process in shown_during(*args, config=config, **env):
         for device in process["devices"]:
             for qp in device["queue_pairs"]:
-                gone = "has closed the lane" in (qp.get("not_direct") or "")
+                gone = process["alone"] and "has closed the lane" in (qp.get("not_direct") or "")
                 if qp.get("direct_bytes", 0) + qp.get("staged_bytes", 0) > 64 << 20 and not gone:
                     seen.append((qp["gpu_memory"], qp.get("not_direct")))
     return seen
@@ -282,7 +282,8 @@ def shown_during(*args, config=None, **env):
                 while job.poll() is None:
                     out = subprocess.run([PEERPATH, "soft", "show", "--json"], capture_output=True, text=True,
                                          timeout=20, check=False).stdout
-                    seen += json.loads(out)["processes"] if out else []
+                    processes = json.loads(out)["processes"] if out else []
+                    seen += [{**p, "alone": len(processes) == 1} for p in processes]
                     time.sleep(0.02)
                 out, err = job.communicate(timeout=20)
             finally:
