@@ -14,6 +14,8 @@ enum {
 	MESSAGES = 8,
 	ROUNDS = 240,
 	ALL = MESSAGES * BYTES,
+	PATIENT = 20, /* on a busy machine its threads may have to wait to be run */
+	RETRIES = 7,
 	WARM = 40, /* polls before it happens: some is acknowledged by then, some is not */
 };
 
@@ -35,9 +37,9 @@ static void begin(struct round *r, struct client *c)
 	r->from = client_qp(c, c->cq);
 	r->to = client_qp(c, c->cq);
 	peer.qpn = r->to->qp_num;
-	client_connect(r->from, &peer, 14, 7);
+	client_connect(r->from, &peer, PATIENT, RETRIES);
 	peer.qpn = r->from->qp_num;
-	client_connect(r->to, &peer, 14, 7);
+	client_connect(r->to, &peer, PATIENT, RETRIES);
 	r->memory = mmap(NULL, ALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (r->memory == MAP_FAILED)
 		client_fault("mmap");

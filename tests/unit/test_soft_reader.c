@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The threads that only read and only send, over real sockets: that they carry bulk of callers, and
- * leave off; that bytes are right and damage is counted as without it; turns that stand still, a
- * fork, a close in the middle.
+ * leave off; that bytes are right and damage is counted as without it; turns that stand still,
+ * threads that get no processor, a fork, a close in the middle.
  */
 #include "unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +22,14 @@
 #include "soft_end.h"
 #include "soft_net.h"
 
-enum { HALF = BUFFER / 2, TRIES = 2000, TRAIN = 15, MTU = 4096, AT_ONCE = 4 };
+enum {
+	HALF = BUFFER / 2,
+	TRIES = 2000,
+	TRAIN = 15,
+	MTU = 4096,
+	AT_ONCE = 4,
+	THREADS = 1 + SOFT_OUTBOXES_MAX
+};
 
 static void open_pair(struct end *a, struct end *b, enum soft_wire_threads thread)
 {
@@ -166,6 +178,166 @@ static void turns_stand_still(void **state)
 	}
 	end_close(&a);
 	end_close(&b);
+}
+
+/* Threads of ours that a debugger holds, as a busy machine may. */
+enum hold { REFUSED, AT_WORK, ASLEEP };
+
+struct held {
+	pid_t debugger;
+	int until; /* it lets them go when this is closed */
+	enum hold how;
+};
+
+/* Of those that only read and only send. */
+static unsigned int thread_ids(pid_t ret[THREADS])
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned int n = 0;
+
+	assert_non_null(tasks);
+	for (struct dirent *e; n < THREADS && (e = readdir(tasks));) {
+		char path[64], name[32] = "";
+		FILE *f;
+
+		if (e->d_name[0] == '.')
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/self/task/%.12s/comm", e->d_name);
+		f = fopen(path, "re");
+		if (f && fgets(name, sizeof(name), f) &&
+		    (!strcmp(name, "peerpath-read\n") || !strcmp(name, "peerpath-write\n")))
+			ret[n++] = (pid_t)atoi(e->d_name);
+		if (f)
+			(void)fclose(f);
+	}
+	(void)closedir(tasks);
+	return n;
+}
+
+/* In poll() or ppoll(): what is in its hands when it is held there is nothing. */
+static bool sleeps(pid_t id)
+{
+	char path[64];
+	long number = -1;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", (int)id);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%ld", &number) != 1)
+		number = -1;
+	if (f)
+		(void)fclose(f);
+#ifdef SYS_poll
+	if (number == SYS_poll)
+		return true;
+#endif
+	return number == SYS_ppoll;
+}
+
+static enum hold stop(const pid_t *ids, unsigned int n)
+{
+	enum hold how = ASLEEP;
+
+	for (unsigned int i = 0; i < n; i++) {
+		if (ptrace(PTRACE_SEIZE, ids[i], NULL, NULL) ||
+		    ptrace(PTRACE_INTERRUPT, ids[i], NULL, NULL) ||
+		    waitpid(ids[i], NULL, __WALL) != ids[i])
+			return REFUSED;
+		if (!sleeps(ids[i]))
+			how = AT_WORK;
+	}
+	return how;
+}
+
+/* Between turns, when they have done what there was. */
+static struct held hold_threads(struct soft_engine *engine)
+{
+	struct held h = {.how = REFUSED};
+	int tell[2], until[2];
+	pid_t ids[THREADS];
+	unsigned int n = thread_ids(ids);
+	char named = 'y';
+
+	assert_int_equal(pipe(tell) | pipe(until), 0);
+	h.debugger = fork();
+	assert_true(h.debugger >= 0);
+	if (!h.debugger) {
+		(void)close(until[1]);
+		/* It may when we have named it. */
+		if (read(until[0], &named, 1) == 1)
+			h.how = stop(ids, n);
+		/* Then until the other end is closed. */
+		_exit(write(tell[1], &h.how, sizeof(h.how)) < 0 || read(until[0], &named, 1) < 0);
+	}
+	(void)prctl(PR_SET_PTRACER, h.debugger);
+	soft_engine_lock(engine);
+	poll(NULL, 0, 1);
+	assert_int_equal(write(until[1], &named, 1), 1);
+	assert_int_equal(read(tell[0], &h.how, sizeof(h.how)), sizeof(h.how));
+	soft_engine_unlock(engine);
+	(void)close(until[0]);
+	(void)close(tell[0]);
+	(void)close(tell[1]);
+	h.until = until[1];
+	if (h.how == ASLEEP && n != THREADS)
+		h.how = AT_WORK;
+	return h;
+}
+
+static void let_go(struct held h)
+{
+	(void)close(h.until);
+	assert_int_equal(waitpid(h.debugger, NULL, 0), h.debugger);
+}
+
+/* Until @most messages of either end are left. */
+static void carry_on(struct end *a, struct end *b, unsigned int left[2], unsigned int most)
+{
+	pp_ns until = pp_clock_monotonic() + 60 * PP_SECOND;
+
+	while (left[0] > most && left[1] > most && pp_clock_monotonic() < until) {
+		soft_engine_poll(a->engine);
+		left[0] -= left[0] > most && took_one(a);
+		left[1] -= left[1] > most && took_one(b);
+	}
+}
+
+/* The sockets are the reader's, trains go to the writers, and none of them is run: who polls does
+ * their work. */
+static void threads_get_no_processor(void **state)
+{
+	enum hold how = AT_WORK;
+	struct end a, b;
+
+	(void)state;
+	open_pair(&a, &b, SOFT_WIRE_THREADS_YES);
+	for (int i = 0; i < TRIES && how == AT_WORK; i++) {
+		unsigned int under_way = get_going(&a, &b), left[2] = {under_way, under_way};
+		struct held held = hold_threads(a.engine);
+
+		how = held.how;
+		if (how == ASLEEP &&
+		    (under_way < 2 || !reads(&a) || soft_link_room(a.wire->link, NULL) == UINT_MAX))
+			how = AT_WORK;
+		/* The second of an end has nothing in their hands yet. */
+		if (how == ASLEEP)
+			carry_on(&a, &b, left, under_way - 2);
+		let_go(held);
+		if (how == ASLEEP && left[0] > under_way - 2 && left[1] > under_way - 2)
+			fail_msg("nobody does the work of threads that are not run");
+		for (; left[0]; left[0]--)
+			await(&a, 0, true);
+		for (; left[1]; left[1]--)
+			await(&b, 0, true);
+		finish(&a, &b, 0, true);
+	}
+	end_close(&a);
+	end_close(&b);
+	if (how == REFUSED) {
+		print_message("no thread may be held here (ptrace)\n");
+		skip();
+	}
+	assert_int_equal(how, ASLEEP);
 }
 
 /* Both threads leave off: what is sent then leaves from here. */
@@ -355,7 +527,7 @@ int main(void)
 		cmocka_unit_test(stops_sending),	cmocka_unit_test(turns_stand_still),
 		cmocka_unit_test(damage_is_counted),	cmocka_unit_test(says_what_the_check_says),
 		cmocka_unit_test(never_when_told),	cmocka_unit_test(forked_in_the_middle),
-		cmocka_unit_test(closed_in_the_middle),
+		cmocka_unit_test(closed_in_the_middle), cmocka_unit_test(threads_get_no_processor),
 	};
 
 	(void)net_own();

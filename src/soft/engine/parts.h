@@ -106,6 +106,7 @@ struct soft_engine {
 	pp_ns held_until;    /* acknowledges wait for a reply that they may go with; 0: none does */
 	pp_ns held;	     /* when that began last */
 	pp_ns streamed;	     /* last turn that took a train: more is likely to follow at once */
+	pp_ns doubted;	     /* when somebody last waited for an answer in vain */
 	pp_ns turned;	     /* when the last turn of anybody began */
 	pp_ns polled;	     /* when a caller last ended a turn or a post */
 	unsigned int streak; /* of those that followed each other without a gap */

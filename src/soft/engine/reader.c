@@ -4,7 +4,8 @@
  *   - the ring: it alone moves `head`, who has the engine's lock alone moves `tail`;
  *   - `reading`: written under `lock`, by a turn to begin and by the thread to end. A turn that
  * sees that it has ended sees all that was put into the ring;
- *   - the links' `hot` and `turns`, which change hands with `reading`.
+ *   - the links' `hot` and `turns`, which change hands with `reading`, and with `claimed` while it
+ * reads.
  */
 #include "soft/engine/reader.h"
 
@@ -52,7 +53,8 @@ struct soft_reader {
 	struct soft_icrc_flow flow;
 	_Alignas(64) _Atomic unsigned int head;
 	_Alignas(64) _Atomic unsigned int tail;
-	_Atomic bool full; /* it waits for room */
+	_Atomic bool full;		   /* it waits for room */
+	_Alignas(64) _Atomic bool claimed; /* somebody reads at this moment */
 	_Alignas(64) struct entry ring[RING];
 };
 
@@ -105,8 +107,17 @@ static void wait_for_room(struct soft_reader *r)
 	atomic_store(&r->full, false);
 }
 
-/* Reads one train from any wire; its bytes, 0: there is none. */
-static size_t read_one(struct soft_reader *r, struct entry *to)
+static bool claim(struct soft_reader *r)
+{
+	return !atomic_exchange_explicit(&r->claimed, true, memory_order_acquire);
+}
+
+static void release(struct soft_reader *r)
+{
+	atomic_store_explicit(&r->claimed, false, memory_order_release);
+}
+
+static size_t read_next(struct soft_reader *r, struct entry *to)
 {
 	for (unsigned int i = 0; i < r->num_wires; i++) {
 		if (!soft_link_read(r->wires[i]->link, &to->arrival))
@@ -120,6 +131,18 @@ static size_t read_one(struct soft_reader *r, struct entry *to)
 		return to->arrival.len;
 	}
 	return 0;
+}
+
+/* Reads one train from any wire; its bytes, 0: there is none, or a turn is at it. */
+static size_t read_one(struct soft_reader *r, struct entry *to)
+{
+	size_t len;
+
+	if (!claim(r))
+		return 0;
+	len = read_next(r, to);
+	release(r);
+	return len;
 }
 
 static void read_on(struct soft_reader *r)
@@ -309,6 +332,23 @@ unsigned int soft_reader_take(struct soft_engine *e, size_t budget, struct soft_
 		    atomic_exchange(&r->full, false))
 			wake(r);
 	}
+	in->wire = NULL;
+	return n;
+}
+
+unsigned int soft_reader_help(struct soft_engine *e, struct soft_wire *wire, size_t budget,
+			      struct soft_engine_input *in)
+{
+	struct soft_reader *r = e->bulk.reader;
+	unsigned int n = 0;
+
+	if (!soft_reader_has_sockets(e, wire) || !claim(r))
+		return 0;
+	in->wire = wire;
+	/* What it has read comes first. */
+	if (!soft_reader_has(e))
+		n = soft_link_receive(wire->link, budget, soft_engine_input, in);
+	release(r);
 	in->wire = NULL;
 	return n;
 }

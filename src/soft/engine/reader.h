@@ -9,7 +9,9 @@
  * Sockets have one reader at a time: turns, or this thread. It begins when callers' turns have read
  * bulk, and ends by itself, when there is no more, or when it is asked to; then a turn empties the
  * ring before it reads, so that order stays. When the ring is full the kernel's buffers fill, as
- * they would without it. Made when bulk is seen for the first time; asleep, it costs nothing.
+ * they would without it. It may be ready to run and get no processor for long, where there are few
+ * and others are busy: when a queue pair waits for an answer in vain, a turn looks into its sockets
+ * (soft_reader_help()). Made when bulk is seen for the first time; asleep, it costs nothing.
  */
 #ifndef SOFT_ENGINE_READER_H
 #define SOFT_ENGINE_READER_H
@@ -43,6 +45,9 @@ bool soft_reader_has_sockets(const struct soft_engine *e, const struct soft_wire
 bool soft_reader_has(const struct soft_engine *e);
 /* Gives @input what it has read, up to about @budget bytes; returns datagrams. */
 unsigned int soft_reader_take(struct soft_engine *e, size_t budget,
+			      struct soft_engine_input *input);
+/* Reads the wire's sockets in its place, if they are the reader's. */
+unsigned int soft_reader_help(struct soft_engine *e, struct soft_wire *wire, size_t budget,
 			      struct soft_engine_input *input);
 /* Makes sockets the turns' again; what came for @wire, whose link is about to go, is forgotten. */
 void soft_reader_forget(struct soft_engine *e, const struct soft_wire *wire);

@@ -8,6 +8,7 @@
 #include "base/banned.h"
 
 static const pp_ns HOLD = 50000, FULL_WAIT = 50000;
+static const pp_ns HELPS = 10 * PP_MILLISECOND; /* round trips of who is helped */
 
 void soft_engine_ready(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -137,8 +138,10 @@ static void tick_qp(struct soft_engine *e, struct soft_qp *qp, pp_ns now)
 	uint64_t before = c->early_retransmits + c->local_ack_timeout_err;
 
 	soft_qp_tick(qp, now);
-	if (wire->link && c->early_retransmits + c->local_ack_timeout_err != before)
-		soft_link_doubt(wire->link);
+	if (!wire->link || c->early_retransmits + c->local_ack_timeout_err == before)
+		return;
+	soft_link_doubt(wire->link);
+	e->doubted = now;
 }
 
 static void tick(struct soft_engine *e, pp_ns now)
@@ -230,6 +233,21 @@ static unsigned int receive_sockets(struct soft_engine *e, struct soft_engine_in
 	return received;
 }
 
+/* The silence may be our own: what was sent, or has been answered, lies with threads that get no
+ * processor. */
+static unsigned int help_out(struct soft_engine *e, struct soft_engine_input *in)
+{
+	unsigned int received = 0;
+
+	for (struct soft_wire *w = e->wires; w; w = w->next) {
+		if (!w->link)
+			continue;
+		soft_writer_help(w);
+		received += soft_reader_help(e, w, SOFT_RECEIVE_BUDGET, in);
+	}
+	return received;
+}
+
 bool soft_engine_turn(struct soft_engine *e)
 {
 	struct soft_engine_input in = {.engine = e, .now = pp_clock_monotonic()};
@@ -245,6 +263,8 @@ bool soft_engine_turn(struct soft_engine *e)
 	if (in.bytes >= SOFT_STREAM_BYTES)
 		e->streamed = in.now;
 	tick(e, in.now);
+	if (in.now - e->doubted < HELPS)
+		received += help_out(e, &in);
 	if (e->ready_head && !hold(e, &in))
 		soft_engine_send_ready(e, in.now);
 	return received || sent(e) != before;

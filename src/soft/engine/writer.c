@@ -81,6 +81,15 @@ static bool all_sent(const struct soft_outgoing_bulk *b)
 	return true;
 }
 
+/* One train, unless the threads are at it. */
+static bool send_one(const struct soft_outgoing_bulk *b)
+{
+	for (unsigned int i = 0; i < b->num_writers; i++)
+		if (soft_outbox_send(b->writers[i].outbox))
+			return true;
+	return false;
+}
+
 static bool wanted(const struct soft_wire *wire)
 {
 	enum soft_wire_threads choice = wire->config.wire_threads;
@@ -132,12 +141,19 @@ void soft_writer_note(struct soft_wire *wire, pp_ns now)
 	b->bytes += bytes;
 }
 
+void soft_writer_help(struct soft_wire *wire)
+{
+	while (send_one(&wire->outgoing))
+		;
+}
+
 void soft_writer_drain(struct soft_wire *wire, pp_ns patience)
 {
 	pp_ns until = pp_clock_monotonic() + patience;
 
 	while (!all_sent(&wire->outgoing) && pp_clock_monotonic() < until)
-		sched_yield();
+		if (!send_one(&wire->outgoing))
+			sched_yield();
 }
 
 void soft_writer_end(struct soft_wire *wire, bool inherited)

@@ -30,6 +30,7 @@ struct soft_outbox {
 	int wake_fd;	 /* eventfd */
 	_Alignas(64) _Atomic uint64_t packed;
 	_Atomic uint64_t done;
+	_Atomic bool sending; /* somebody packs or sends the next one: trains go one by one */
 	_Atomic bool asleep, ends;
 	_Alignas(64) struct entry ring[RING];
 };
@@ -110,12 +111,20 @@ bool soft_outbox_packed(const struct soft_outbox *o, uint64_t mark)
 	return atomic_load_explicit(&o->packed, memory_order_acquire) + o->passed >= mark;
 }
 
-void soft_outbox_await(const struct soft_outbox *o, uint64_t mark)
+void soft_outbox_await(struct soft_outbox *o, uint64_t mark)
 {
 	if (mark > given(o) + o->passed)
 		mark = given(o) + o->passed;
 	while (!soft_outbox_packed(o, mark))
-		sched_yield();
+		if (!soft_outbox_send(o))
+			sched_yield();
+}
+
+void soft_outbox_await_sent(struct soft_outbox *o)
+{
+	while (!soft_outbox_sent(o))
+		if (!soft_outbox_send(o))
+			sched_yield();
 }
 
 struct soft_train *soft_outbox_reap(struct soft_outbox *o, int *ret_rc)
@@ -144,7 +153,7 @@ bool soft_outbox_sent(const struct soft_outbox *o)
 	return atomic_load_explicit(&o->done, memory_order_acquire) == given(o);
 }
 
-bool soft_outbox_send(struct soft_outbox *o)
+static bool send_next(struct soft_outbox *o)
 {
 	uint64_t done = atomic_load_explicit(&o->done, memory_order_relaxed);
 	struct entry *e = &o->ring[done % RING];
@@ -157,6 +166,18 @@ bool soft_outbox_send(struct soft_outbox *o)
 	e->rc = soft_train_transmit(&e->train);
 	atomic_store_explicit(&o->done, done + 1, memory_order_release);
 	return true;
+}
+
+bool soft_outbox_send(struct soft_outbox *o)
+{
+	bool sent;
+
+	if (soft_outbox_sent(o) ||
+	    atomic_exchange_explicit(&o->sending, true, memory_order_acquire))
+		return false;
+	sent = send_next(o);
+	atomic_store_explicit(&o->sending, false, memory_order_release);
+	return sent;
 }
 
 void soft_outbox_wait(struct soft_outbox *o)

@@ -62,7 +62,9 @@ uint64_t soft_outbox_mark(const struct soft_outbox *o);
 /* Are all trains up to @mark packed? */
 bool soft_outbox_packed(const struct soft_outbox *o, uint64_t mark);
 /* Waits until they are; but for the one being built. */
-void soft_outbox_await(const struct soft_outbox *o, uint64_t mark);
+void soft_outbox_await(struct soft_outbox *o, uint64_t mark);
+/* Waits until all is sent that was given. */
+void soft_outbox_await_sent(struct soft_outbox *o);
 /* A train that was sent and is not counted yet, and what sendmsg() said; NULL: none. Calling it
  * again makes its place free. */
 struct soft_train *soft_outbox_reap(struct soft_outbox *o, int *ret_rc);
@@ -72,9 +74,11 @@ bool soft_outbox_sent_until(const struct soft_outbox *o, uint64_t mark);
 /* Is all sent that was given? */
 bool soft_outbox_sent(const struct soft_outbox *o);
 
-/* The thread, without any lock: packs and sends one train; false: there is none. */
+/* Anybody, without any lock: packs and sends one train; false: there is none, or somebody else is
+ * at it. The thread's work; who waits for a train does it himself, for the thread may not get a
+ * processor for long. */
 bool soft_outbox_send(struct soft_outbox *o);
-/* Sleeps until there is one, or somebody says that it is to end. */
+/* The thread: sleeps until there is one, or somebody says that it is to end. */
 void soft_outbox_wait(struct soft_outbox *o);
 bool soft_outbox_ends(const struct soft_outbox *o);
 

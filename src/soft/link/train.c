@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <netinet/udp.h>
-#include <sched.h>
 
 #include "soft/link/parts.h"
 #include "soft/wire/crc32.h"
@@ -96,8 +95,8 @@ static struct soft_train *buffer(struct soft_link *link, struct soft_sender *sen
 		if (t)
 			sender->last = soft_outbox_mark(o);
 	}
-	while (!t && o && !soft_outbox_sent(o))
-		sched_yield();
+	if (!t && o)
+		soft_outbox_await_sent(o);
 	link->train = t ? t : &link->own_train;
 	link->train->outbox = t ? o : NULL;
 	return link->train;
@@ -350,7 +349,7 @@ void soft_link_set_outboxes(struct soft_link *link, struct soft_outbox *const *o
 
 void soft_link_await_read(struct soft_link *link, uint64_t mark)
 {
-	const struct soft_outbox *o = link->outboxes[soft_mark_outbox(mark)];
+	struct soft_outbox *o = link->outboxes[soft_mark_outbox(mark)];
 
 	/* Without one nothing was left to be read. */
 	if (!link->num_outboxes || soft_outbox_packed(o, soft_mark(mark)))
