@@ -11,10 +11,12 @@ import json
 import math
 import subprocess
 import sys
+import time
 
 PEERPATH, MESH = sys.argv[1], sys.argv[2]
 FIRST, SEEDS, MESSAGES = map(int, sys.argv[3:6])
 LIMIT_S = 100
+SHOWN_S = 20
 SHARES = {"loss": 0.01, "duplicate": 0.01, "reorder": 0.02, "corrupt": 0.001}
 ILL = " ".join(f"{noun}={share:.1%}" for noun, share in SHARES.items()) + " delay=50us~200us@5% seed={}"
 # What each fault leaves behind at one of the ends.
@@ -31,11 +33,15 @@ def children(pid):
 
 
 def shown(pids):
-    out = subprocess.run([PEERPATH, "soft", "show", "--json"], stdout=subprocess.PIPE, timeout=LIMIT_S, check=True)
-    processes = [p for p in json.loads(out.stdout)["processes"] if p["pid"] in pids]
-    if len(processes) != len(pids):
-        raise ValueError(f"soft show knows {len(processes)} of {len(pids)} processes")
-    return [d for p in processes for d in p["devices"]]
+    """They wait for us; one that a busy machine does not run in time to answer is asked again."""
+    until = time.monotonic() + SHOWN_S
+    while True:
+        out = subprocess.run([PEERPATH, "soft", "show", "--json"], stdout=subprocess.PIPE, timeout=LIMIT_S, check=True)
+        processes = [p for p in json.loads(out.stdout)["processes"] if p["pid"] in pids]
+        if len(processes) == len(pids):
+            return [d for p in processes for d in p["devices"]]
+        if time.monotonic() > until:
+            raise ValueError(f"soft show knows {len(processes)} of {len(pids)} processes")
 
 
 def run(seed, faults):
