@@ -42,6 +42,7 @@ def shown(pids):
             return [d for p in processes for d in p["devices"]]
         if time.monotonic() > until:
             raise ValueError(f"soft show knows {len(processes)} of {len(pids)} processes")
+        time.sleep(0.2)
 
 
 def run(seed, faults):
