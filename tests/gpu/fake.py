@@ -177,14 +177,17 @@ def part_pieces():
         assert count[("to-device", PIECE)] == rest and sum(count.values()) == 32 + rest, count
         run = Run(config, "-n", "50", "-l", "64", "speed").good()
         assert collections.Counter(run.copies) == {("to-host", 64): 100, ("to-device", 64): 100}, run.copies
-    # Direct: one copy for both ends, but for what was sent before the peer had mapped it.
+    # Direct: one copy for both ends, but for what was sent before the peer had mapped it. Here, too, what is sent again may
+    # cut a copy short; nothing is copied twice.
     for length, number in ((4 << 20, 4), (PIECE + 12345, 1), (PIECE, 1), (64, 1)):
         run = Run(LO, "-n", "48", "-l", str(length), "speed").good()
         count = collections.Counter(run.copies)
+        moved = collections.Counter()
+        for way, size in run.copies:
+            moved[way] += size
         piece = length // number
-        staged = count["to-host", piece]
-        assert set(size for _, size in count) == {piece} and count["to-device", piece] == staged, count
-        assert count["direct", piece] + staged == 96 * number and staged <= 32 * number, count
+        assert moved["direct"] + moved["to-device"] == 96 * length and moved["to-host"] == moved["to-device"], count
+        assert count["direct", piece] >= 64 * number and {size for way, size in count if way == "to-host"} <= {piece}, count
 
 
 def part_batches():

@@ -318,6 +318,63 @@ static void staging(void **state)
 	assert_ptr_equal(soft_staging_get(&s, SOFT_STAGING_UNIT), small);
 }
 
+/* What left of a message whose memory the peer maps when its first piece has been staged. */
+static unsigned int asked;
+static bool let_go;
+static uint64_t sent_direct, sent_staged;
+
+static bool shows(struct soft_qp *qp, const struct soft_region *region)
+{
+	(void)qp;
+	(void)region;
+	return asked++ > 0 && !let_go;
+}
+
+static void sent(struct soft_qp *qp, const struct soft_path *path, const struct soft_packet *p,
+		 const struct iovec *pieces, unsigned int num_pieces)
+{
+	(void)qp;
+	(void)path;
+	(void)pieces;
+	assert_int_equal(num_pieces, p->direct ? 0 : 1);
+	*(p->direct ? &sent_direct : &sent_staged) += p->payload_bytes;
+}
+
+/* What is lent is not staged because a piece before it is: neither the first time nor when it is
+ * sent again, until the peer lets it go. */
+static void held_in_the_middle(void **state)
+{
+	struct scene *s = open_scene(10, 7);
+	struct soft_qp *qp = &s->ends[0].qp;
+	struct soft_outgoing *o = &qp->req.outgoing;
+	struct soft_qp_ops ops = *qp->ops;
+	struct soft_export export = {.number = 1};
+
+	(void)state;
+	connect(s, /* far_source= */ true, /* far_target= */ false);
+	soft_sim_show_shelf(&s->nodes[0], &s->nodes[1]);
+	s->nodes[0].mover.shelf = &s->nodes[0].shelf;
+	soft_regions_find(s->nodes[0].regions, s->key_source)->export = &export;
+	ops.shows = shows;
+	ops.send = sent;
+	qp->ops = &ops;
+	qp->jumbo = SOFT_COPY_PIECE;
+	qp->window->limit = qp->window->limit_max; /* as to a process of this host */
+	write_to(s, 1, 0, 4 * SOFT_COPY_PIECE, 0);
+	run_for(s, PP_MILLISECOND);
+	assert_int_equal(sent_staged, SOFT_COPY_PIECE);
+	assert_int_equal(sent_direct, 3 * SOFT_COPY_PIECE);
+	run_for(s, 9 * PP_MILLISECOND);
+	assert_true(qp->counters->local_ack_timeout_err > 0);
+	assert_int_equal(o->lent, 3);
+	assert_int_equal(o->bytes, SOFT_COPY_PIECE);
+	let_go = true;
+	run_for(s, 9 * PP_MILLISECOND);
+	assert_int_equal(o->lent, 0);
+	assert_int_equal(o->bytes, 4 * SOFT_COPY_PIECE);
+	close_scene(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +386,7 @@ int main(void)
 		cmocka_unit_test(no_atomics),
 		cmocka_unit_test(gone),
 		cmocka_unit_test(staging),
+		cmocka_unit_test(held_in_the_middle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -265,7 +265,7 @@ uint32_t soft_outgoing_ready(struct soft_outgoing *o, struct soft_send_wr *wr, u
 	if (!p->at && !p->rc && shown(o, wr, &va))
 		return (uint32_t)(p->offset + p->len - offset);
 	for (; p && p->of == wr && !p->pending; p = p->next) {
-		if (!p->at && !p->rc && !stage(o, p, wr))
+		if (!p->at && !p->rc && (shown(o, wr, &va) || !stage(o, p, wr)))
 			break;
 		if (p->pending)
 			break;
